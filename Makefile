@@ -1,0 +1,48 @@
+# Two commands do everything: `make demo` shows the product, `make test` checks it.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench docs clean
+.DEFAULT_GOAL := help
+
+help: ## what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+.venv/made: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade --constraint constraints.txt pip
+	touch $@
+
+.venv/demo: .venv/made
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[demo]'
+	touch $@
+
+.venv/test: .venv/made
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group test
+	touch $@
+
+.venv/bench: .venv/test
+	$(BIN)/pip install --quiet --constraint constraints.txt --group bench
+	touch $@
+
+demo: .venv/demo ## score two searches of a help centre, side by side and by slice
+	$(BIN)/assay demo
+
+lint: .venv/test ## style, types and the order of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+test: lint ## everything that must hold
+	$(BIN)/python scripts/reference.py --check
+	$(BIN)/pytest
+
+bench: .venv/bench ## time Assay beside its peers; the tables of docs/benchmarks.md
+	$(BIN)/python benchmarks/measures.py
+
+docs: .venv/test ## write the reference pages from the code
+	$(BIN)/python scripts/reference.py
+
+clean: ## forget what was installed and built
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,74 @@
+"""Assay tells whether a search is good, for whom it fails, and how sure that is.
+
+>>> from assay import Qrels, Run, evaluate, nDCG
+>>> evaluate({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.4}}, [nDCG @ 10]).estimates["nDCG@10"].value
+1.0
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assay.core.errors import AssayError as AssayError
+    from assay.core.tables import Documents as Documents
+    from assay.core.tables import Qrels as Qrels
+    from assay.core.tables import Queries as Queries
+    from assay.core.tables import Run as Run
+    from assay.core.tables import Scores as Scores
+    from assay.datasets import open_run as open_run
+    from assay.datasets import read as read
+    from assay.datasets import write as write
+    from assay.evaluation import Evaluation as Evaluation
+    from assay.evaluation import evaluate as evaluate
+    from assay.measures import Measure as Measure
+    from assay.measures import measure as measure
+    from assay.measures import parse as parse
+
+    AP: Measure
+    DCG: Measure
+    ERR: Measure
+    F: Measure
+    IPrec: Measure
+    Judged: Measure
+    P: Measure
+    Quantile: Measure
+    R: Measure
+    RBP: Measure
+    RBPResidual: Measure
+    RCap: Measure
+    RR: Measure
+    Robustness: Measure
+    Rprec: Measure
+    Success: Measure
+    ZeroHit: Measure
+    bpref: Measure
+    gmAP: Measure
+    infAP: Measure
+    nDCG: Measure
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "assay.core.errors": ("AssayError",),
+    "assay.core.tables": ("Documents", "Qrels", "Queries", "Run", "Scores"),
+    "assay.datasets": ("open_run", "read", "write"),
+    "assay.evaluation": ("Evaluation", "evaluate"),
+    "assay.measures": ("Measure", "measure", "parse"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Find a name of the front door in its room, which is loaded only now."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if not name.startswith("_"):
+        measures = import_module("assay.measures")
+        if name in measures.DEFINITIONS:
+            return measures.bare(name)
+    raise AttributeError(f"module 'assay' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The front door."""
+    return sorted([*_HOME, *import_module("assay.measures").DEFINITIONS, "__version__"])

@@ -1,0 +1,1 @@
+"""The shapes: tables, records and errors. Everything else in Assay stands on this room."""

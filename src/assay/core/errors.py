@@ -1,0 +1,52 @@
+"""What can go wrong, as a small tree.
+
+    AssayError
+    ├── InputError              what was given cannot be used
+    │   ├── FormatError         a file is not what it should be (path and line)
+    │   ├── TableError          a table lacks a column, a type or a key
+    │   ├── MeasureError        a measure's name or parameter is wrong
+    │   └── MissingExtraError   an optional library is not installed
+    └── UndecidableError        the input is sound, but nothing can be said from it
+
+Each message says what was expected, what was found and what to do.
+"""
+
+
+class AssayError(Exception):
+    """Anything Assay refuses to do; `exit_code` is what the command line leaves with."""
+
+    exit_code = 2
+
+
+class InputError(AssayError, ValueError):
+    """What was given cannot be used."""
+
+
+class FormatError(InputError):
+    """A file is not what it should be."""
+
+    def __init__(self, problem: str, path: str = "", line: int | None = None) -> None:
+        self.problem, self.path, self.line = problem, path, line
+        where = f"{path}:{line}" if line else path
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class TableError(InputError):
+    """A table lacks a column, a type or a key."""
+
+
+class MeasureError(InputError):
+    """A measure's name or parameter is wrong."""
+
+
+class MissingExtraError(InputError, ImportError):
+    """An optional library is not installed."""
+
+    def __init__(self, library: str, purpose: str, extra: str) -> None:
+        super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'assay[{extra}]'")
+
+
+class UndecidableError(AssayError):
+    """The input is sound, but nothing can be said from it."""
+
+    exit_code = 3

@@ -1,0 +1,129 @@
+"""Tables from and to Polars frames; imported only where a frame is wanted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from assay.core.errors import TableError
+from assay.core.gather import Piece
+from assay.core.groups import Floats, Groups
+from assay.core.texts import Texts
+
+if TYPE_CHECKING:
+    from assay.core.tables import Pairs
+
+_SLICE_ROWS = 1 << 20
+
+
+def frame_of(data: Any) -> pl.DataFrame:
+    """A Polars frame of anything that is a table: Arrow streams, pandas, DuckDB, rows."""
+    if isinstance(data, pl.DataFrame):
+        return data
+    if isinstance(data, pl.LazyFrame):
+        return data.collect()
+    if hasattr(data, "__arrow_c_stream__"):
+        return pl.DataFrame(data)
+    if callable(getattr(data, "pl", None)):  # a DuckDB relation or result
+        return frame_of(data.pl())
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        return pl.DataFrame(data, infer_schema_length=None)
+    raise TableError(
+        "expected a table (Polars, pandas, PyArrow, DuckDB, rows) or {query: {document: number}}, "
+        f"found {type(data).__name__}"
+    )
+
+
+def pairs_from(data: Any, kind: "type[Pairs]", columns: Mapping[str, str]) -> Iterator[Piece]:
+    """The rows of a table of qrels or of a run."""
+    frame = _named(frame_of(data), kind, columns)
+    nulls = {name: frame[name].null_count() for name in frame.columns}
+    for name, count in nulls.items():
+        if count:
+            row = int(frame[name].is_null().arg_max() or 0)
+            raise TableError(f"column {name} has {count} empty values, the first in row {row + 1}")
+    frame = frame.with_columns(_ids(frame, "query_id"), _ids(frame, "doc_id"))
+    for part in frame.iter_slices(_SLICE_ROWS):
+        queries = _texts(part["query_id"])
+        starts = np.flatnonzero(~queries.repeats())
+        yield Piece(queries.take(starts), starts, _texts(part["doc_id"]), part[frame.columns[2]].to_numpy())
+
+
+def _named(frame: pl.DataFrame, kind: "type[Pairs]", columns: Mapping[str, str]) -> pl.DataFrame:
+    """The three columns of the table under their own names."""
+    found = {name: _source(frame, name, kind, columns) for name in kind.aliases}
+    value = kind.value_column
+    if found[value] is None and found.get("rank"):
+        return frame.select(
+            query_id=found["query_id"], doc_id=found["doc_id"], score=-_numbers(frame, found["rank"])
+        )
+    missing = [name for name in ("query_id", "doc_id", value) if found[name] is None]
+    if missing:
+        raise TableError(
+            f"expected columns query_id, doc_id, {value}; no {', '.join(missing)} "
+            f"among {', '.join(frame.columns)}: name them with columns={{{missing[0]!r}: …}}"
+        )
+    return frame.select(
+        query_id=found["query_id"], doc_id=found["doc_id"], **{value: _numbers(frame, found[value])}
+    )
+
+
+def _source(frame: pl.DataFrame, name: str, kind: "type[Pairs]", columns: Mapping[str, str]) -> str | None:
+    """The column of the frame that holds this column of the table."""
+    if name in columns:
+        if columns[name] not in frame.columns:
+            raise TableError(f"there is no column {columns[name]!r} among {', '.join(frame.columns)}")
+        return columns[name]
+    lowered = {column.lower(): column for column in frame.columns}
+    names = (name, *kind.aliases[name])
+    return next((lowered[alias] for alias in names if alias in lowered), None)
+
+
+def _numbers(frame: pl.DataFrame, name: str | None) -> pl.Series:
+    column = frame[str(name)]
+    numbers = column.cast(pl.Float64, strict=False)
+    bad = (numbers.is_null() & column.is_not_null()).arg_true()
+    if len(bad):
+        raise TableError(f"column {name} must be numbers, found {column[int(bad[0])]!r} in row {bad[0] + 1}")
+    return numbers
+
+
+def _ids(frame: pl.DataFrame, name: str) -> pl.Series:
+    column = frame[name]
+    if column.dtype.is_float():
+        raise TableError(f"column {name} holds fractions ({column.dtype}); ids must be text or whole numbers")
+    return column.cast(pl.String)
+
+
+def _texts(column: pl.Series) -> Texts:
+    joined = column.str.join("\0").item() if len(column) else ""
+    try:
+        return Texts.joined(joined.encode(), len(column))
+    except ValueError as error:
+        raise TableError(f"column {column.name}: {error}") from None
+
+
+def pairs_frame(groups: Groups, value_column: str) -> pl.DataFrame:
+    """Grouped rows as a frame."""
+    codes = np.repeat(np.arange(len(groups.query_ids)), groups.lengths)
+    values = pl.Series(groups.values)
+    return pl.DataFrame(
+        {
+            "query_id": pl.Series(list(groups.query_ids), dtype=pl.String).gather(codes),
+            "doc_id": pl.Series(groups.ids.tolist(), dtype=pl.String),
+            value_column: values.cast(pl.Int64) if value_column == "grade" else values,
+        }
+    )
+
+
+def scores_frame(query_ids: Sequence[str], values: Mapping[str, Floats]) -> pl.DataFrame:
+    """Scores as a frame with one row for a query and a measure."""
+    schema = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
+    parts = [
+        pl.DataFrame(
+            {"query_id": list(query_ids), "measure": [name] * len(column), "value": column}, schema=schema
+        ).with_columns(pl.col("value").fill_nan(None))
+        for name, column in values.items()
+    ]
+    return pl.concat(parts) if parts else pl.DataFrame(schema=schema)

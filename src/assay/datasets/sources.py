@@ -1,0 +1,211 @@
+"""Bytes from a path, however they are packed, in pieces that end where a line ends."""
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+import numpy as np
+
+from assay.core.errors import FormatError
+from assay.core.texts import PAD, Bytes
+
+CHUNK = 4 << 20
+LONGEST_LINE = 1 << 20
+_GZIP, _ZSTD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
+
+
+class Chunk(NamedTuple):
+    """Whole lines in a buffer with room to spare at its end."""
+
+    buffer: Bytes
+    size: int
+    offset: int
+
+    @property
+    def data(self) -> Bytes:
+        """The bytes of the lines."""
+        return self.buffer[: self.size]
+
+
+class Source:
+    """A file that can be opened again: plain, gzip or zstd, or `-` for standard input."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._spool: BinaryIO | None = None
+        self.label = "standard input" if self.path == "-" else self.path
+
+    @property
+    def name(self) -> str:
+        """The file's name without what only says how it is packed or written."""
+        name = "stdin" if self.path == "-" else Path(self.path).name
+        for ending in (
+            ".gz",
+            ".zst",
+            ".txt",
+            ".run",
+            ".trec",
+            ".tsv",
+            ".csv",
+            ".json",
+            ".jsonl",
+            ".parquet",
+            ".arrow",
+        ):
+            name = name.removesuffix(ending) or name
+        return name
+
+    def open(self) -> BinaryIO:
+        """The unpacked bytes from the beginning."""
+        raw = self._raw()
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic.startswith(_GZIP):
+            import gzip
+
+            return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+        if magic == _ZSTD:
+            return cast(BinaryIO, io.BufferedReader(_Zstd(raw)))
+        return raw
+
+    def _raw(self) -> BinaryIO:
+        if self.path != "-":
+            try:
+                return open(self.path, "rb", buffering=0)  # type: ignore[return-value]
+            except OSError as error:
+                raise FormatError(f"cannot be read: {error.strerror}", self.path) from None
+        if self._spool is None:
+            self._spool = cast(BinaryIO, tempfile.TemporaryFile())
+            while piece := sys.stdin.buffer.read(CHUNK):
+                self._spool.write(piece)
+        return os.fdopen(os.dup(self._spool.fileno()), "rb", buffering=0)  # type: ignore[return-value]
+
+    def read(self) -> bytes:
+        """All unpacked bytes."""
+        with self.open() as file:
+            return b"".join(iter(lambda: self.take(file, CHUNK), b"")).removeprefix(_BOM)
+
+    def head(self, size: int = 1 << 16) -> bytes:
+        """The first unpacked bytes, enough to tell what the file is."""
+        with self.open() as file:
+            return self.take(file, size).removeprefix(_BOM)
+
+    def take(self, file: BinaryIO, size: int, before: int = 0) -> bytes:
+        """The next bytes of the opened file, of which `before` bytes were taken already."""
+        buffer = bytearray(size)
+        return bytes(buffer[: self._fill(file, memoryview(buffer), before)])
+
+    def _fill(self, file: BinaryIO, room: memoryview, before: int) -> int:
+        from zlib import error as ZlibError
+
+        size = 0
+        try:
+            while size < len(room) and (got := file.readinto(room[size:])):  # type: ignore[attr-defined]
+                size += got
+        except (EOFError, ZlibError, OSError) as error:
+            cut = isinstance(error, EOFError)
+            problem = "the file is cut short; fetch it again" if cut else f"cannot be read: {error}"
+            raise FormatError(problem, self.label, self.line_at(before + size)) from None
+        return size
+
+    def line_at(self, offset: int) -> int:
+        """The number of the line that holds the unpacked byte at this offset."""
+        lines = 1
+        with self.open() as file:
+            while offset > 0 and (piece := file.read(min(offset, 1 << 10))):
+                lines, offset = lines + piece.count(b"\n"), offset - len(piece)
+        return lines
+
+    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+        """The unpacked bytes in pieces of whole lines; a missing last newline is added."""
+        tail, offset = b"", 0
+        _keep_freed_memory()
+        with self.open() as file:
+            while True:
+                buffer = np.empty(len(tail) + size + PAD, np.uint8)
+                buffer[: len(tail)] = np.frombuffer(tail, np.uint8)
+                room = memoryview(buffer)[len(tail) : len(tail) + size]
+                got = self._fill(file, room, offset)
+                if not got:
+                    break
+                skip = len(_BOM) if not offset and buffer[:3].tobytes() == _BOM else 0
+                end, offset = len(tail) + got, offset + got
+                stop = self._last_newline(buffer, end, offset)
+                tail = buffer[stop:end].tobytes()
+                if stop > skip:
+                    yield Chunk(buffer[skip:], stop - skip, offset - end + skip)
+        if tail:
+            rest = np.frombuffer(tail + b"\n" + b"\0" * PAD, np.uint8)
+            yield Chunk(rest, len(tail) + 1, offset - len(tail))
+
+    def lines(self, offset: int = 0) -> Iterator[tuple[int, bytes]]:
+        """The lines from this offset on, with their numbers."""
+        number = self.line_at(offset)
+        for chunk in self.chunks():
+            data = chunk.data[max(0, offset - chunk.offset) :].tobytes()
+            for line in data.split(b"\n")[:-1]:
+                yield number, line
+                number += 1
+
+    def _last_newline(self, buffer: Bytes, end: int, offset: int) -> int:
+        """Where the last whole line of the buffer ends."""
+        near = buffer[max(0, end - LONGEST_LINE) : end].tobytes().rfind(b"\n")
+        if near < 0 and end > LONGEST_LINE:
+            raise FormatError(
+                f"a line is longer than {LONGEST_LINE >> 20} MiB, so this is no file of short lines",
+                self.label,
+                self.line_at(offset - end),
+            )
+        return max(0, end - LONGEST_LINE) + near + 1
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library hold on to what is freed: columns of one chunk are made for the next.
+
+    glibc gives large blocks back at once, and getting them anew costs as much as the work on them,
+    until it has seen one of 32 MB freed (mallopt(3), M_MMAP_THRESHOLD).
+    """
+    np.empty((32 << 20) - (1 << 12), np.uint8)
+
+
+class _Zstd(io.RawIOBase):
+    """Zstandard frames one after the other; a cut frame is an error, not an end."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        from zstandard import ZstdDecompressor
+
+        self._raw, self._make = raw, ZstdDecompressor().decompressobj
+        self._frame = self._make()
+        self._begun, self._ready = False, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: memoryview) -> int:  # type: ignore[override]
+        while not self._ready:
+            packed = self._frame.unused_data or self._raw.read(1 << 17)
+            if self._frame.eof:
+                self._frame, self._begun = self._make(), False
+            if not packed:
+                if self._begun:
+                    raise EOFError
+                return 0
+            self._begun = True
+            self._ready = self._unpack(packed)
+            self._begun = not self._frame.eof
+        size = min(len(room), len(self._ready))
+        room[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _unpack(self, packed: bytes) -> bytes:
+        from zstandard import ZstdError
+
+        try:
+            return self._frame.decompress(packed)
+        except ZstdError as error:
+            raise OSError(str(error)) from None

@@ -1,0 +1,187 @@
+"""Qrels + run + measures → scores for each query, and estimates for each measure and slice."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from assay.core.errors import InputError
+from assay.core.groups import Blocks, Floats
+from assay.core.tables import Documents, Qrels, Queries, Run, Scores
+from assay.evaluation.matching import Matches, match
+from assay.evaluation.slices import Slice, slices
+from assay.measures import Measure, parse
+from assay.stats import Estimate, estimate
+
+DEFAULT_MEASURES = ("nDCG@10", "R@10", "RR@10", "Robustness(delta=0.3)@10", "ZeroHit@10")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many queries stand behind the numbers, and which could not speak."""
+
+    judged_queries: int
+    missing_from_run: int
+    unjudged_in_run: int
+    ties_at_cutoff: int
+    without_relevant: int
+
+
+@dataclass(frozen=True)
+class SliceEstimates:
+    """The estimates of one slice."""
+
+    column: str
+    value: str
+    n: int
+    estimates: dict[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of one run. Estimates are worked out when they are asked for."""
+
+    name: str
+    measures: tuple[Measure, ...]
+    scores: Scores
+    counts: Counts
+    slices: tuple[Slice, ...] = ()
+    ranges: dict[str, tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
+    level: float = 0.95
+    seed: int = 0
+
+    @cached_property
+    def estimates(self) -> dict[str, Estimate]:
+        """Each measure over all queries."""
+        return {str(m): self._estimate(m, self.scores[m]) for m in self.measures}
+
+    @cached_property
+    def by(self) -> list[SliceEstimates]:
+        """Each measure over each slice."""
+        return [self._slice(part) for part in self.slices]
+
+    def _slice(self, part: Slice) -> SliceEstimates:
+        rows = np.array(part.rows)
+        made = {str(m): self._estimate(m, self.scores[m][rows]) for m in self.measures}
+        return SliceEstimates(part.column, part.value, len(rows), made)
+
+    def _estimate(self, measure: Measure, values: Floats) -> Estimate:
+        return estimate(values, measure.kind, self.level, self.seed, measure.params.get("q", 0.5))
+
+    @cached_property
+    def unjudged(self) -> dict[str, tuple[float | None, float | None]]:
+        """Each measure, were all unjudged documents in its top k irrelevant, and were all relevant."""
+        made = {}
+        for measure in self.measures:
+            if str(measure) in self.ranges:
+                ends = [self._estimate(measure, values).value for values in self.ranges[str(measure)]]
+                made[str(measure)] = (ends[0], ends[1])
+        return made
+
+    def worst(self, measure: Measure | str | None = None, n: int = 5) -> list[tuple[str, float]]:
+        """The queries with the lowest values of a measure (the first one, unless named)."""
+        name = str(parse(measure)) if measure is not None else str(self.measures[0])
+        values = self.scores[name]
+        order = np.argsort(values, kind="stable")[:n]
+        return [(self.scores.query_ids[i], float(values[i])) for i in order if values[i] == values[i]]
+
+    def to_dict(self, per_query: bool = False) -> dict[str, Any]:
+        """The evaluation as plain data, with the keys that `assay eval --format json` prints."""
+        made: dict[str, Any] = {
+            "name": self.name,
+            "counts": asdict(self.counts),
+            "mean": {m: self._plain(m, e) for m, e in self.estimates.items()},
+        }
+        if self.slices:
+            made["slices"] = [
+                {"column": s.column, "value": s.value, "n": s.n}
+                | {"mean": {m: _plain(e) for m, e in s.estimates.items()}}
+                for s in self.by
+            ]
+        if per_query:
+            made["per_query"] = self.scores.to_dict()
+        return made
+
+    def _plain(self, measure: str, estimated: Estimate) -> dict[str, Any]:
+        plain = _plain(estimated)
+        if measure in self.unjudged:
+            irrelevant, relevant = self.unjudged[measure]
+            plain["unjudged"] = {"irrelevant": irrelevant, "relevant": relevant}
+        return plain
+
+
+def _plain(e: Estimate) -> dict[str, Any]:
+    return {"value": e.value, "low": e.low, "high": e.high, "n": e.n}
+
+
+def evaluate(
+    qrels: Any,
+    run: Any,
+    measures: Iterable[Measure | str] | Measure | str = DEFAULT_MEASURES,
+    queries: Any = None,
+    by: Sequence[str] = (),
+    *,
+    documents: Mapping[str, str] | Documents | None = None,
+    only_common: bool = False,
+    unjudged: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Evaluation:
+    """Score a run against judgments, per query and per slice.
+
+    >>> result = evaluate({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.1}}, ["RR@10"])
+    >>> result.estimates["RR@10"].value
+    1.0
+    """
+    chosen = _chosen(measures)
+    if not 0 < level < 1:
+        raise InputError(f"the level of an interval must lie between 0 and 1, found {level}")
+    qrels = qrels if isinstance(qrels, Qrels) else Qrels(qrels)
+    source: Blocks = run if hasattr(run, "blocks") else Run(run)
+    matches = match(qrels, source, sorted({m.depth for m in chosen if m.depth}))
+    scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in chosen})
+    ranges = {str(m): _range(m, matches) for m in chosen} if unjudged else {}
+    counts = _counts(matches)
+    if only_common and counts.missing_from_run:
+        kept = np.flatnonzero(matches.returned)
+        scores, ranges = _only(kept, scores, ranges)
+    table = None if queries is None else Queries.of(queries)
+    texts = documents.texts() if isinstance(documents, Documents) else documents
+    parts = slices(by, scores.query_ids, table, qrels, texts)
+    return Evaluation(source.name, chosen, scores, counts, tuple(parts), ranges, level, seed)
+
+
+def _chosen(measures: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
+    items = [measures] if isinstance(measures, str | Measure) else list(measures)
+    if not items:
+        raise InputError("expected at least one measure, such as nDCG@10, found none")
+    return tuple(dict.fromkeys(parse(item) for item in items))
+
+
+def _counts(matches: Matches) -> Counts:
+    return Counts(
+        judged_queries=len(matches.returned),
+        missing_from_run=int((~matches.returned).sum()),
+        unjudged_in_run=matches.unjudged_in_run,
+        ties_at_cutoff=int(matches.tied.sum()),
+        without_relevant=int((matches.rankings.relevant(1) == 0).sum()),
+    )
+
+
+def _range(measure: Measure, matches: Matches) -> tuple[Floats, Floats]:
+    """The values were every unjudged document in the top k irrelevant, and were it relevant."""
+    rankings = matches.rankings
+    irrelevant = measure.compute(rankings.supposing(0, measure.depth))
+    relevant = measure.compute(rankings.supposing(max(1, rankings.top_grade), measure.depth))
+    return irrelevant, relevant
+
+
+def _only(
+    kept: Any, scores: Scores, ranges: dict[str, tuple[Floats, Floats]]
+) -> tuple[Scores, dict[str, tuple[Floats, Floats]]]:
+    """The scores of some of the queries."""
+    names = [scores.query_ids[row] for row in kept.tolist()]
+    columns = {name: values[kept] for name, values in scores.values.items()}
+    return Scores(names, columns), {m: (a[kept], b[kept]) for m, (a, b) in ranges.items()}

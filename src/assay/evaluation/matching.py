@@ -1,0 +1,90 @@
+"""Qrels against a run: where the judged documents stand in what was returned."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.core.errors import UndecidableError
+from assay.core.groups import Blocks, Scattered, Segments, Wanted, expand
+from assay.core.parallel import ordered_map
+from assay.core.tables import Qrels
+from assay.core.texts import Bools, Ints
+from assay.measures import Rankings
+
+
+class _Part(NamedTuple):
+    """What one block of a run has to say about the judged queries."""
+
+    unjudged: int  # queries of the block that nobody judged
+    query: Ints  # judged queries of the block, by their number
+    returned: Ints
+    tied: Bools
+    row: Ints  # judgments whose document was returned, by their row in the qrels
+    rank: Ints
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The rankings of the judged queries, and what was left out."""
+
+    rankings: Rankings
+    returned: Bools  # which judged queries are in the run
+    tied: Bools  # in which a tie crosses a cutoff
+    unjudged_in_run: int
+
+
+def match(qrels: Qrels, run: Blocks, cutoffs: Sequence[int]) -> Matches:
+    """Find the judged documents of each query in the run."""
+    number = {query: place for place, query in enumerate(qrels.query_ids)}
+    wanted = Wanted(qrels.groups.ids)
+
+    def one(block: Segments) -> _Part:
+        return _match_block(qrels, number, wanted, block, cutoffs)
+
+    try:
+        parts = list(ordered_map(one, run.blocks()))
+    except Scattered:
+        parts = list(ordered_map(one, run.gathered()))
+    matches = _together(qrels, parts)
+    if not matches.returned.any():
+        raise UndecidableError(
+            f"run {run.name!r} shares no query with the qrels: expected ids such as "
+            f"{', '.join(qrels.query_ids[:3])}; check that both use the same query ids"
+        )
+    return matches
+
+
+def _match_block(
+    qrels: Qrels, number: dict[str, int], wanted: Wanted, block: Segments, cutoffs: Sequence[int]
+) -> _Part:
+    known = np.array([number.get(query, -1) for query in block.query_ids], np.int64)
+    group = np.flatnonzero(known >= 0)
+    query = known[group]
+    lengths = qrels.groups.lengths[query]
+    row = expand(qrels.groups.offsets[query], lengths)
+    groups = np.repeat(group, lengths)
+    found, rank = block.place(groups, wanted.take(row))
+    tied = block.ties_at(cutoffs)[group]
+    return _Part(len(known) - len(group), query, block.lengths[group], tied, row[found], rank)
+
+
+def _together(qrels: Qrels, parts: Iterable[_Part]) -> Matches:
+    """The parts of all blocks as one."""
+    groups = qrels.groups
+    returned = np.zeros(len(groups.query_ids), np.int64)
+    tied = np.zeros(len(groups.query_ids), np.bool_)
+    unjudged = 0
+    rows, ranks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for part in parts:
+        returned[part.query], tied[part.query] = part.returned, part.tied
+        unjudged += part.unjudged
+        rows.append(part.row)
+        ranks.append(part.rank)
+    row, rank = np.concatenate(rows), np.concatenate(ranks)
+    judged = np.repeat(np.arange(len(groups.query_ids)), groups.lengths)
+    order = np.lexsort((rank, judged[row]))
+    row, rank = row[order], rank[order]
+    rankings = Rankings(returned, judged[row], rank, qrels.grades[row], judged, qrels.grades)
+    return Matches(rankings, returned > 0, tied, unjudged)

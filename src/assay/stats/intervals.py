@@ -1,0 +1,139 @@
+"""How sure a summary of per-query values is."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core.texts import mix
+
+Floats = NDArray[np.float64]
+RESAMPLES = 2000
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval, and the number of queries it rests on."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    n: int
+
+
+def normal_cdf(z: float) -> float:
+    """The share of a standard normal distribution below z."""
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def normal_quantile(share: float) -> float:
+    """The point with this share of a standard normal distribution below it, by Newton's method.
+
+    >>> round(normal_quantile(0.975), 6)
+    1.959964
+    """
+    z = 0.0
+    for _ in range(60):
+        slope = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        step = max(-1.0, min(1.0, (normal_cdf(z) - share) / max(slope, 1e-300)))
+        z -= step
+        if abs(step) < 1e-14:
+            break
+    return z
+
+
+def estimate(values: Floats, kind: str, level: float = 0.95, seed: int = 0, q: float = 0.5) -> Estimate:
+    """Sum up per-query values (NaN: undefined, left out) as a measure's kind asks.
+
+    >>> estimate(np.array([1.0, 0.0, 1.0, 1.0]), "share").n
+    4
+    """
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Estimate(None, None, None, level, 0)
+    if kind == "share":
+        return wilson(known, level)
+    if kind == "quantile":
+        return order_statistic(known, q, level)
+    if kind == "geometric":
+        logs = bca(np.log(np.maximum(known, 1e-5)), level, seed)
+        return Estimate(
+            *(None if x is None else math.exp(x) for x in (logs.value, logs.low, logs.high)), level, logs.n
+        )
+    return bca(known, level, seed)
+
+
+def wilson(values: Floats, level: float) -> Estimate:
+    """A share with Wilson's score interval (Wilson 1927)."""
+    n, share = len(values), float(values.mean())
+    z = normal_quantile(0.5 + level / 2)
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    low = 0.0 if share == 0 else max(0.0, middle - half)
+    high = 1.0 if share == 1 else min(1.0, middle + half)
+    return Estimate(share, low, high, level, n)
+
+
+def order_statistic(values: Floats, q: float, level: float) -> Estimate:
+    """The value that a share q of the values does not exceed, with a distribution-free interval.
+
+    How many values lie at or below the true quantile is binomial, so two of the ordered values
+    bracket it (Conover 1999, 3.2). An end that would lie outside the sample is unknown.
+    """
+    ordered, n = np.sort(values), len(values)
+    at = max(0, math.ceil(q * n - 1e-9) - 1)
+    if q in (0.0, 1.0):
+        return Estimate(float(ordered[at]), None, None, level, n)
+    below = np.cumsum(_binomial(n, q))
+    first = int(np.searchsorted(below, (1 - level) / 2, "right"))
+    last = int(np.searchsorted(below, (1 + level) / 2, "left"))
+    low = float(ordered[first - 1]) if first > 0 else None
+    high = float(ordered[last]) if last < n else None
+    return Estimate(float(ordered[at]), low, high, level, n)
+
+
+def _binomial(n: int, p: float) -> Floats:
+    """The chances of 0 … n successes in n trials."""
+    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
+    k = np.arange(n + 1)
+    return np.exp(logs[n] - logs - logs[::-1] + k * math.log(p) + (n - k) * math.log1p(-p))
+
+
+def bca(values: Floats, level: float = 0.95, seed: int = 0) -> Estimate:
+    """The mean with its bias-corrected and accelerated bootstrap interval (Efron 1987)."""
+    n, mean = len(values), float(values.mean())
+    if n < 2:
+        return Estimate(mean, None, None, level, n)
+    if (values == values[0]).all():
+        return Estimate(mean, mean, mean, level, n)
+    means = np.sort(resampled_means(values, seed))
+    below = np.searchsorted(means, mean, "left") + np.searchsorted(means, mean, "right")
+    bias = normal_quantile(min(max(below / (2 * len(means)), 1 / len(means)), 1 - 1 / len(means)))
+    spread = values - mean  # the jackknife's deviations, up to a factor that cancels
+    acceleration = float((spread**3).sum() / (6 * (spread**2).sum() ** 1.5))
+    z = normal_quantile(0.5 + level / 2)
+    low, high = (normal_cdf(bias + (bias + end) / (1 - acceleration * (bias + end))) for end in (-z, z))
+    ends = np.quantile(means, [low, high])
+    return Estimate(mean, float(ends[0]), float(ends[1]), level, n)
+
+
+def resampled_means(values: Floats, seed: int, resamples: int = RESAMPLES) -> Floats:
+    """The means of samples drawn with replacement; the same for the same seed, everywhere."""
+    n = len(values)
+    means = np.empty(resamples)
+    rows = max(1, (1 << 18) // n)
+    for first in range(0, resamples, rows):
+        last = min(first + rows, resamples)
+        draws = np.arange(first * n, last * n, dtype=np.uint64)
+        at = ((_random(draws, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+        means[first:last] = values[at.astype(np.int64)].reshape(-1, n).mean(axis=1)
+    return means
+
+
+def _random(counter: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """SplitMix64: the counter-th number of the stream that the seed names."""
+    start = (seed + 1) * 0xD1342543DE82EF95 % (1 << 64)
+    return mix((counter + np.uint64(start)) * _STEP)
