@@ -1,5 +1,7 @@
 """Tables from and to Polars frames; imported only where a frame is wanted."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +26,35 @@ def frame_of(data: Any) -> pl.DataFrame:
     if isinstance(data, pl.LazyFrame):
         return data.collect()
     if hasattr(data, "__arrow_c_stream__"):
-        return pl.DataFrame(data)
+        return _streamed(data)
     if callable(getattr(data, "pl", None)):  # a DuckDB relation or result
         return frame_of(data.pl())
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return pl.DataFrame(data, infer_schema_length=None)
+        return _of_rows(data)
     raise TableError(
         "expected a table (Polars, pandas, PyArrow, DuckDB, rows) or {query: {document: number}}, "
         f"found {type(data).__name__}"
     )
 
 
-def pairs_from(data: Any, kind: "type[Pairs]", columns: Mapping[str, str]) -> Iterator[Piece]:
+def _streamed(data: Any) -> pl.DataFrame:
+    """A frame of an Arrow stream; of a pandas frame also where PyArrow is not installed."""
+    try:
+        return pl.DataFrame(data)
+    except ImportError:
+        columns = {str(name): data[name].astype(object) for name in data.columns}
+        plain = {name: column.where(column.notna(), None).tolist() for name, column in columns.items()}
+        return pl.DataFrame(plain, infer_schema_length=None)
+
+
+def _of_rows(rows: Sequence[Any]) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(rows, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise TableError(f"expected rows that are all alike: {error}") from None
+
+
+def pairs_from(data: Any, kind: type[Pairs], columns: Mapping[str, str]) -> Iterator[Piece]:
     """The rows of a table of qrels or of a run."""
     frame = _named(frame_of(data), kind, columns)
     nulls = {name: frame[name].null_count() for name in frame.columns}
@@ -50,7 +69,7 @@ def pairs_from(data: Any, kind: "type[Pairs]", columns: Mapping[str, str]) -> It
         yield Piece(queries.take(starts), starts, _texts(part["doc_id"]), part[frame.columns[2]].to_numpy())
 
 
-def _named(frame: pl.DataFrame, kind: "type[Pairs]", columns: Mapping[str, str]) -> pl.DataFrame:
+def _named(frame: pl.DataFrame, kind: type[Pairs], columns: Mapping[str, str]) -> pl.DataFrame:
     """The three columns of the table under their own names."""
     found = {name: _source(frame, name, kind, columns) for name in kind.aliases}
     value = kind.value_column
@@ -69,7 +88,7 @@ def _named(frame: pl.DataFrame, kind: "type[Pairs]", columns: Mapping[str, str])
     )
 
 
-def _source(frame: pl.DataFrame, name: str, kind: "type[Pairs]", columns: Mapping[str, str]) -> str | None:
+def _source(frame: pl.DataFrame, name: str, kind: type[Pairs], columns: Mapping[str, str]) -> str | None:
     """The column of the frame that holds this column of the table."""
     if name in columns:
         if columns[name] not in frame.columns:

@@ -1,12 +1,18 @@
-"""Rows in any order, brought together by query."""
+"""Rows in any order, brought together by query.
 
-from collections.abc import Iterable
+Each piece of a file is put in order by itself (in a thread of its own, where it fits the processor's
+cache); then whole stretches of rows are moved, not single ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.core.groups import Floats, Groups, stable_order
+from assay.core.groups import Floats, Groups, expand, stable_order
+from assay.core.parallel import ordered_map
 from assay.core.texts import Ints, Texts
 
 
@@ -19,29 +25,70 @@ class Piece(NamedTuple):
     values: Floats
 
 
-def gathered(parts: Iterable[Piece]) -> Groups:
+class _Sorted(NamedTuple):
+    """The rows of a piece, each query's together."""
+
+    queries: Texts
+    first: Ints  # the row of the piece in which each query first appears
+    lengths: Ints
+    ids: Texts
+    values: Floats
+
+
+def gathered(pieces: Iterable[Piece]) -> Groups:
     """All rows in memory, each query's together, queries in the order they first appear."""
-    codes: dict[str, int] = {}
-    columns = [(_codes(part, codes), Texts.concat([part.ids]), part.values) for part in parts]
-    code = np.concatenate([column[0] for column in columns])
-    values = np.concatenate([column[2] for column in columns])
-    ids = Texts.concat([column[1] for column in columns])
-    del columns
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(code, minlength=len(codes)))))
-    if (code[1:] < code[:-1]).any():
-        order = stable_order(code)
-        ids, values = ids.take(order), values[order]
-    return Groups(list(codes), offsets, ids, values)
+    parts = list(ordered_map(_sorted, pieces))
+    lengths = np.concatenate([part.lengths for part in parts])
+    names, label = _labelled(parts)
+    totals = np.bincount(label, lengths, len(names)).astype(np.int64)
+    stretch = np.argsort(label, kind="stable")
+    goal = np.empty_like(lengths)
+    goal[stretch] = np.cumsum(lengths[stretch]) - lengths[stretch]
+    cuts = np.cumsum([len(part.lengths) for part in parts])[:-1]
+    rows = [expand(at, part.lengths) for at, part in zip(np.split(goal, cuts), parts, strict=True)]
+    values = np.empty(int(totals.sum()))
+    for part, at in zip(parts, rows, strict=True):
+        values[at] = part.values
+    ids = Texts.scatter([part.ids for part in parts], rows)
+    return Groups(names, np.concatenate(([0], np.cumsum(totals))), ids, values)
 
 
-def _codes(part: Piece, codes: dict[str, int]) -> NDArray[np.int32]:
-    """The number of each row's query, new queries added to `codes`."""
-    lengths = np.diff(np.append(part.starts, len(part.ids)))
-    _, first, inverse = np.unique(part.queries.keys(), return_index=True, return_inverse=True)
-    if not part.queries.take(first[inverse]).equal(part.queries).all():  # two ids share a key
-        first = inverse = np.arange(len(part.queries))
-    number = np.empty(len(first), np.int32)
+def _sorted(piece: Piece) -> _Sorted:
+    """The rows of one piece, each query's together."""
+    lengths = np.diff(np.append(piece.starts, len(piece.ids)))
+    first, label = _distinct(piece.queries)
+    queries = Texts.concat([piece.queries.take(first)])
+    total = np.bincount(label, lengths, len(first)).astype(np.int64)
+    if len(first) == len(label):  # every query stands together already
+        return _Sorted(queries, piece.starts, total, Texts.concat([piece.ids]), piece.values)
+    rows = stable_order(np.repeat(label.astype(np.int32), lengths))
+    return _Sorted(
+        queries, piece.starts[first], total, Texts.concat([piece.ids.take(rows)]), piece.values[rows]
+    )
+
+
+def _distinct(texts: Texts) -> tuple[Ints, Ints]:
+    """Where each different text first stands, in that order, and which of them every text is."""
+    _, first, label = np.unique(texts.keys(), return_index=True, return_inverse=True)
+    if not texts.take(first[label]).equal(texts).all():  # two ids share a key
+        known: dict[str, int] = {}
+        slow = [known.setdefault(text, len(known)) for text in texts.tolist()]
+        _, first, label = np.unique(slow, return_index=True, return_inverse=True)
     appearance = np.argsort(first)
-    names = part.queries.take(first[appearance]).tolist()
-    number[appearance] = [codes.setdefault(name, len(codes)) for name in names]
-    return np.repeat(number[inverse], lengths)
+    number = np.empty(len(first), np.int64)
+    number[appearance] = np.arange(len(first))
+    return first[appearance], number[label]
+
+
+def _labelled(parts: Sequence[_Sorted]) -> tuple[list[str], Ints]:
+    """The queries of all parts in the order they first appear, and which one each stretch is of."""
+    queries = Texts.concat([part.queries for part in parts])
+    before = np.cumsum([0, *(len(part.values) for part in parts)])
+    first = np.concatenate([part.first + at for part, at in zip(parts, before, strict=False)])
+    at, label = _distinct(queries)
+    earliest = np.full(len(at), np.iinfo(np.int64).max)
+    np.minimum.at(earliest, label, first)
+    appearance = np.argsort(earliest)
+    number = np.empty(len(at), np.int64)
+    number[appearance] = np.arange(len(at))
+    return queries.take(at[appearance]).tolist(), number[label]

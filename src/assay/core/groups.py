@@ -4,6 +4,8 @@ The order of a ranking is trec_eval's: higher score first, then the larger docum
 A rank is worked out only for the rows somebody asks about, and ids are compared only inside ties.
 """
 
+from __future__ import annotations
+
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +50,7 @@ class Segments(ABC):
         order[rows] = rows[inner]
         return order, self.values[order]
 
-    def place(self, groups: Ints, wanted: "Wanted") -> tuple[Ints, Ints]:
+    def place(self, groups: Ints, wanted: Wanted) -> tuple[Ints, Ints]:
         """Which wanted documents (one for each of `groups`) are there, and their ranks from 1."""
         found, values = self.look_up(groups, wanted)
         order, ordered = self._descending
@@ -87,21 +89,21 @@ class Segments(ABC):
         """The document ids of these rows."""
 
     @abstractmethod
-    def rows(self, groups: Ints, wanted: "Wanted") -> Ints:
+    def rows(self, groups: Ints, wanted: Wanted) -> Ints:
         """The row of each wanted document in its query, -1 where there is none."""
 
     @abstractmethod
-    def look_up(self, groups: Ints, wanted: "Wanted") -> tuple[Ints, Floats]:
+    def look_up(self, groups: Ints, wanted: Wanted) -> tuple[Ints, Floats]:
         """Which wanted documents there are, and their values."""
 
 
 class Wanted:
     """Document ids to look for, in the forms that the kinds of rows look by."""
 
-    def __init__(self, texts: Texts, rows: Ints | None = None, whole: "Wanted | None" = None) -> None:
+    def __init__(self, texts: Texts, rows: Ints | None = None, whole: Wanted | None = None) -> None:
         self.texts, self._rows, self._whole = texts, rows, whole
 
-    def take(self, rows: Ints) -> "Wanted":
+    def take(self, rows: Ints) -> Wanted:
         """Some of them, their forms taken over rather than made again."""
         return Wanted(self.texts.take(rows), rows, self)
 
@@ -142,10 +144,21 @@ class Groups(Segments):
         first, second = order[suspects], order[suspects + 1]
         real = self.ids.take(first).equal(self.ids.take(second))
         if not real.any():
-            return None
+            return self._duplicate_slowly(first)
         row = int(np.maximum(first, second)[real].min())
         query = int(np.searchsorted(self.offsets, row, "right")) - 1
         return self.query_ids[query], self.ids[row]
+
+    def _duplicate_slowly(self, rows: Ints) -> tuple[str, str] | None:
+        """A duplicate in the queries of these rows, where another id with its key may hide it."""
+        for group in np.unique(np.searchsorted(self.offsets, rows, "right") - 1).tolist():
+            ids = self.ids.slice(int(self.offsets[group]), int(self.offsets[group + 1])).tolist()
+            seen = set[str]()
+            for doc in ids:
+                if doc in seen:
+                    return self.query_ids[group], doc
+                seen.add(doc)
+        return None
 
     def ids_at(self, rows: Ints) -> Texts:
         """The document ids of these rows."""
@@ -172,11 +185,11 @@ class Groups(Segments):
         return rows
 
     @cached_property
-    def parts(self) -> list["Groups"]:
+    def parts(self) -> list[Groups]:
         """The same rows in a few blocks of whole queries, each with its own index."""
         return list(self.split(1 << 20))
 
-    def split(self, rows: int) -> Iterator["Groups"]:
+    def split(self, rows: int) -> Iterator[Groups]:
         """The same rows in blocks of whole queries, of about so many rows each."""
         marks = np.arange(0, len(self) + rows, rows)
         cuts = np.unique(np.searchsorted(self.offsets, marks)).clip(max=len(self.query_ids))
@@ -207,7 +220,10 @@ class MappedGroups(Segments):
         groups = np.searchsorted(self.offsets, rows, "right") - 1
         chosen = {int(g): list(self.mapping[self.query_ids[g]]) for g in np.unique(groups)}
         inside = (rows - self.offsets[groups]).tolist()
-        return Texts.of([chosen[g][i] for g, i in zip(groups.tolist(), inside, strict=True)])
+        try:
+            return Texts.of([chosen[g][i] for g, i in zip(groups.tolist(), inside, strict=True)])
+        except (TypeError, ValueError) as error:
+            raise TableError(f"expected document ids as strings without NUL: {error}") from None
 
     def look_up(self, groups: Ints, wanted: Wanted) -> tuple[Ints, Floats]:
         """Which wanted documents there are, and their values."""
@@ -234,7 +250,7 @@ def _mapped_values(mapping: Mapping[str, Mapping[str, float]], count: int) -> Fl
     try:
         first = 0
         for ranking in mapping.values():
-            struct.pack_into(f"{len(ranking)}d", values, 8 * first, *ranking.values())
+            struct.pack_into(f"{len(ranking)}d", values.data, 8 * first, *ranking.values())
             first += len(ranking)
     except (TypeError, struct.error) as error:
         raise TableError(
@@ -243,7 +259,7 @@ def _mapped_values(mapping: Mapping[str, Mapping[str, float]], count: int) -> Fl
     return values
 
 
-class Scattered(Exception):
+class Scattered(Exception):  # noqa: N818 - a state of the data, not an error
     """A query's rows do not stand together, so a run cannot be gone through in pieces."""
 
 
@@ -295,7 +311,7 @@ def argsort_segments(keys: NDArray[np.generic], offsets: Ints) -> Ints:
         starts = offsets[:-1][lengths == length]
         if len(starts) * length == len(keys):  # all alike: no need to gather
             inner = np.argsort(keys.reshape(-1, length), axis=1)
-            return (inner + starts[:, None]).ravel()
+            return np.asarray(inner + starts[:, None], np.int64).ravel()
         rows = starts[:, None] + np.arange(length)
         order[rows] = np.take_along_axis(rows, np.argsort(keys[rows], axis=1), axis=1)
     return order
@@ -303,8 +319,7 @@ def argsort_segments(keys: NDArray[np.generic], offsets: Ints) -> Ints:
 
 def order_by_id(ids: Texts, offsets: Ints) -> Ints:
     """The rows of each segment with the largest id (by bytes) first."""
-    order = np.arange(len(ids))
-    number, rows = 0, order
+    order, rows, number = np.arange(len(ids)), np.arange(len(ids)), 0
     while len(rows):
         word = ~ids.take(order[rows]).word(number).byteswap()
         inner = argsort_segments(word, offsets)

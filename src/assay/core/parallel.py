@@ -1,5 +1,7 @@
 """Work on pieces in a few threads, results in order, never far ahead of who takes them."""
 
+from __future__ import annotations
+
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

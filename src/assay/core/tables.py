@@ -4,9 +4,10 @@ A table is checked when it is made and trusted from then on. Qrels and Run come 
 an Arrow stream, from nested dictionaries, or from a file's rows; `frame` gives them as Polars frames.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +20,9 @@ from assay.core.texts import Ints, Texts, mix
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_TOO_HIGH = 1e8
 
 
 class Pairs:
@@ -44,7 +48,7 @@ class Pairs:
         return table
 
     def _from_mapping(self, data: Mapping[Any, Any]) -> Segments:
-        return MappedGroups(_nested(data))
+        return MappedGroups(_nested(data, _falling))
 
     def _from_frame(self, pieces: Iterable[Piece]) -> Segments:
         return gathered(pieces)
@@ -91,7 +95,7 @@ class Pairs:
         return len(self._held)
 
     @cached_property
-    def frame(self) -> "pl.DataFrame":
+    def frame(self) -> pl.DataFrame:
         """The rows as a Polars frame."""
         from assay.core.frames import pairs_frame
 
@@ -116,10 +120,10 @@ class Pairs:
         row = mix(mix(mix(query + np.uint64(1)) ^ groups.ids.keys()) ^ values)
         other = mix(row ^ np.uint64(0x5851F42D4C957F2D))
         content = f"{self._noun} {len(groups)} {row.sum()} {other.sum()}"
-        return blake2b(content.encode(), digest_size=16).hexdigest()
+        return _hash(content.encode())
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.digest == other.digest  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -142,13 +146,20 @@ class Qrels(Pairs):
         "grade": ("relevance", "rel", "label", "score", "rating"),
     }
 
+    def _from_mapping(self, data: Mapping[Any, Any]) -> Segments:
+        judged = {query: docs for query, docs in _nested(data, _all_relevant).items() if docs}
+        return MappedGroups(judged)
+
     def _check(self) -> None:
         super()._check()
-        bad = np.flatnonzero(self._held.values != np.floor(self._held.values))
+        values = self.groups.values
+        bad = np.flatnonzero((values != np.floor(values)) | (np.abs(values) >= _TOO_HIGH))
         if len(bad):
             query, doc = self._named(int(bad[0]))
-            found = self._held.values[bad[0]]
-            raise TableError(f"the grade of {doc!r} in query {query!r} must be a whole number, found {found}")
+            found = values[bad[0]]
+            raise TableError(
+                f"the grade of {doc!r} in query {query!r} must be a whole number below 10^8, found {found}"
+            )
 
     @cached_property
     def grades(self) -> Ints:
@@ -182,7 +193,7 @@ class Run(Pairs):
         run.name = name
         return run
 
-    def named(self, name: str) -> "Run":
+    def named(self, name: str) -> Run:
         """The same run under another name."""
         run = Run.__new__(Run)
         run.__dict__.update(self.__dict__, name=name)
@@ -204,16 +215,21 @@ class Keyed:
     key: ClassVar[str]
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        self.columns = {name: list(values) for name, values in columns.items()}
+        self.columns = {name: _listing(values) for name, values in columns.items()}
         if self.key not in self.columns:
             raise TableError(f"expected a column {self.key}, found {', '.join(self.columns) or 'none'}")
-        self.ids = self.columns[self.key] = [str(key) for key in self.columns[self.key]]
+        self.ids = self.columns[self.key] = [self._id(key) for key in self.columns[self.key]]
         if len({len(values) for values in self.columns.values()}) != 1:
             raise TableError("the columns of a table must have the same length")
         self.row = {key: row for row, key in enumerate(self.ids)}
         if len(self.row) != len(self.ids):
             twice = next(key for row, key in enumerate(self.ids) if self.row[key] != row)
             raise TableError(f"{self.key} {twice!r} stands twice in the table; keep one of the two rows")
+
+    def _id(self, key: Any) -> str:
+        if isinstance(key, str | int) and not isinstance(key, bool) and key != "":
+            return str(key)
+        raise TableError(f"expected text or a whole number as {self.key}, found {key!r}")
 
     @classmethod
     def of(cls, data: Any) -> Self:
@@ -236,7 +252,7 @@ class Keyed:
         return [None if row is None else values[row] for row in rows]
 
     @cached_property
-    def frame(self) -> "pl.DataFrame":
+    def frame(self) -> pl.DataFrame:
         """The rows as a Polars frame."""
         import polars as pl
 
@@ -250,11 +266,10 @@ class Keyed:
         """A name for the content: the same rows in any order have the same digest."""
         names = sorted(self.columns)
         rows = zip(*(self.columns[name] for name in names), strict=True)
-        hashes = sorted(blake2b(repr(row).encode(), digest_size=16).digest() for row in rows)
-        return blake2b(repr(names).encode() + b"".join(hashes), digest_size=16).hexdigest()
+        return _hash(repr((names, sorted(_hash(repr([*map(_same, row)]).encode()) for row in rows))).encode())
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.digest == other.digest  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -310,7 +325,7 @@ class Scores:
         }
 
     @cached_property
-    def frame(self) -> "pl.DataFrame":
+    def frame(self) -> pl.DataFrame:
         """The scores as a Polars frame with the columns query_id, measure and value."""
         from assay.core.frames import scores_frame
 
@@ -323,13 +338,28 @@ class Scores:
     def digest(self) -> str:
         """A name for the content: the same rows in any order have the same digest."""
         order = sorted(range(len(self.query_ids)), key=self.query_ids.__getitem__)
-        state = blake2b("\0".join(self.query_ids[row] for row in order).encode(), digest_size=16)
-        for name in sorted(self.values):
-            state.update(name.encode() + (self.values[name][order] + 0.0).tobytes())
-        return state.hexdigest()
+        columns = [(name, _hash((self.values[name][order] + 0.0).tobytes())) for name in sorted(self.values)]
+        return _hash(repr(([self.query_ids[row] for row in order], columns)).encode())
 
     def __repr__(self) -> str:
         return f"Scores({len(self.query_ids):,} queries, {', '.join(self.values)})"
+
+
+def _hash(content: bytes) -> str:
+    """A short name for some bytes."""
+    from hashlib import blake2b
+
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def _listing(values: Sequence[Any]) -> list[Any]:
+    """A column as a list of Python values, also where it is an array."""
+    return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def _same(value: Any) -> Any:
+    """A value as it counts in a digest: 2.0 is 2."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def known(values: Floats) -> list[float | None]:
@@ -337,17 +367,17 @@ def known(values: Floats) -> list[float | None]:
     return [None if value != value else value for value in values.tolist()]
 
 
-def _nested(data: Mapping[Any, Any]) -> Mapping[str, Mapping[str, float]]:
-    """A nested dictionary with ids that are strings; lists of documents count as rankings."""
+def _nested(
+    data: Mapping[Any, Any], valued: Callable[[Sequence[str]], Iterable[float]]
+) -> Mapping[str, Mapping[str, float]]:
+    """A nested dictionary with ids that are strings; lists of documents get values by `valued`."""
     made = data
     for query, docs in data.items():
         if isinstance(docs, Sequence) and not isinstance(docs, str):
-            made = {q: _ranked(q, d) for q, d in data.items()}
+            made = {q: d if isinstance(d, Mapping) else _listed(q, d, valued) for q, d in data.items()}
             break
         if not isinstance(docs, Mapping):
-            raise TableError(
-                f"expected {{query: {{document: number}}}}, found {type(docs).__name__} for query {query!r}"
-            )
+            raise _not_nested(query, docs)
     for query, docs in made.items():
         first = next(iter(docs), "")
         if not isinstance(query, str) or not isinstance(first, str):
@@ -356,9 +386,27 @@ def _nested(data: Mapping[Any, Any]) -> Mapping[str, Mapping[str, float]]:
     return made
 
 
-def _ranked(query: Any, docs: Sequence[str]) -> dict[str, float]:
-    """A list of documents, best first, as scores that fall."""
-    scores = {doc: float(len(docs) - place) for place, doc in enumerate(docs)}
-    if len(scores) != len(docs):
+def _listed(query: Any, docs: Any, valued: Callable[[Sequence[str]], Iterable[float]]) -> Mapping[str, float]:
+    """A list of documents with a value for each."""
+    if not isinstance(docs, Sequence) or isinstance(docs, str):
+        raise _not_nested(query, docs)
+    values = dict(zip(docs, valued(docs), strict=True))
+    if len(values) != len(docs):
         raise TableError(f"a document stands twice in query {query!r}; keep one of the two")
-    return scores
+    return values
+
+
+def _falling(docs: Sequence[str]) -> Iterable[float]:
+    """Scores for a list of documents, best first."""
+    return range(len(docs), 0, -1)
+
+
+def _all_relevant(docs: Sequence[str]) -> Iterable[float]:
+    """Grades for a list of relevant documents."""
+    return [1] * len(docs)
+
+
+def _not_nested(query: Any, found: Any) -> TableError:
+    return TableError(
+        f"expected {{query: {{document: number}}}}, found {type(found).__name__} for query {query!r}"
+    )

@@ -4,6 +4,8 @@ Ids are most of a run's bytes. Making a Python string of each costs more than ev
 together, so a column of ids stays where it was read: one buffer, and where each id starts and ends.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -29,16 +31,34 @@ def mix(words: Words) -> Words:
 
 
 class Texts:
-    """Byte strings inside one buffer: where each starts and how long it is."""
+    """Byte strings inside one buffer: where each starts and how long it is.
 
-    __slots__ = ("_words", "buffer", "lengths", "starts")
+    A column that was made compact has its strings as rows of words, zeros past their ends.
+    """
+
+    __slots__ = ("_loads", "_starts", "buffer", "lengths", "words")
 
     def __init__(self, buffer: Bytes, starts: Ints, lengths: Ints) -> None:
-        self.buffer, self.starts, self.lengths = buffer, starts, lengths
-        self._words = np.ndarray((len(buffer) - PAD + 1,), "<u8", buffer, strides=(1,))
+        self.buffer, self._starts, self.lengths = buffer, starts, lengths
+        self.words: Words | None = None
+        self._loads = np.ndarray((len(buffer) - PAD + 1,), "<u8", buffer, strides=(1,))
 
     @classmethod
-    def of(cls, strings: Iterable[str]) -> "Texts":
+    def compact(cls, words: Words, lengths: Ints) -> Texts:
+        """The column of strings that are the rows of a table of words."""
+        texts = cls.__new__(cls)
+        texts.buffer, texts.lengths, texts.words = words.reshape(-1).view(np.uint8), lengths, words
+        return texts
+
+    @property
+    def starts(self) -> Ints:
+        """Where each string starts in the buffer."""
+        if self.words is None:
+            return self._starts
+        return np.arange(len(self.lengths)) * (8 * self.words.shape[1])
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> Texts:
         """The column of these strings.
 
         >>> Texts.of(["a", "bc"]).tolist()
@@ -48,7 +68,7 @@ class Texts:
         return cls.joined("\0".join(items).encode(), len(items))
 
     @classmethod
-    def joined(cls, data: bytes, count: int) -> "Texts":
+    def joined(cls, data: bytes, count: int) -> Texts:
         """The column of `count` strings that stand in `data` with a NUL between them."""
         buffer = np.frombuffer(data + b"\0" * PAD, dtype=np.uint8)
         if not count:
@@ -60,48 +80,63 @@ class Texts:
         return cls(buffer, starts, ends - starts)
 
     @classmethod
-    def concat(cls, parts: Sequence["Texts"]) -> "Texts":
+    def concat(cls, parts: Sequence[Texts]) -> Texts:
         """One column of several, in a buffer of its own that holds nothing else."""
-        lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)])
-        width = max((part.word_count() for part in parts), default=0)
+        counts = [len(part) for part in parts]
+        first = np.cumsum([0, *counts])
+        return cls.scatter(parts, [np.arange(a, a + n) for a, n in zip(first, counts, strict=False)])
+
+    @classmethod
+    def scatter(cls, parts: Sequence[Texts], rows: Sequence[Ints]) -> Texts:
+        """One column of several, with the strings of each part at the rows given for it."""
+        lengths = np.zeros(sum(map(len, parts)), np.int64)
+        for part, at in zip(parts, rows, strict=True):
+            lengths[at] = part.lengths
+        width = max([1, *(part.word_count() for part in parts)])
         if 8 * width * len(lengths) > 2 * int(lengths.sum()) + 16 * len(lengths):  # a few long ones
             buffer = np.concatenate([*(part.packed() for part in parts), np.zeros(PAD, np.uint8)])
-            return cls(buffer, np.cumsum(lengths) - lengths, lengths)
-        words = np.zeros((len(lengths) + 1, max(1, width)), "<u8")
-        row = 0
-        for part in parts:
+            packed = np.concatenate([part.lengths for part in parts])
+            starts = np.empty_like(packed)
+            starts[np.concatenate(rows)] = np.cumsum(packed) - packed
+            return cls(buffer, starts, lengths)
+        words = np.zeros((len(lengths), width), "<u8")
+        for part, at in zip(parts, rows, strict=True):
             for number in range(part.word_count()):
-                words[row : row + len(part), number] = part.word(number)
-            row += len(part)
-        return cls(words.view(np.uint8).ravel(), np.arange(len(lengths)) * 8 * max(1, width), lengths)
+                words[at, number] = part.word(number)
+        return cls.compact(words, lengths)
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self.lengths)
 
     def packed(self) -> Bytes:
         """The bytes of all strings, one after the other."""
         shift = self.starts - (np.cumsum(self.lengths) - self.lengths)
         where = np.repeat(shift, self.lengths)
         where += np.arange(len(where))
-        return self.buffer[where]
+        packed: Bytes = self.buffer[where]
+        return packed
 
-    def take(self, rows: NDArray[np.integer]) -> "Texts":
+    def take(self, rows: NDArray[np.integer]) -> Texts:
         """The strings at these rows."""
-        return Texts(self.buffer, self.starts[rows], self.lengths[rows])
+        if self.words is not None:
+            return Texts.compact(self.words[rows], self.lengths[rows])
+        return Texts(self.buffer, self._starts[rows], self.lengths[rows])
 
-    def slice(self, first: int, last: int) -> "Texts":
+    def slice(self, first: int, last: int) -> Texts:
         """The strings from row `first` to before row `last`."""
-        return Texts(self.buffer, self.starts[first:last], self.lengths[first:last])
+        if self.words is not None:
+            return Texts.compact(self.words[first:last], self.lengths[first:last])
+        return Texts(self.buffer, self._starts[first:last], self.lengths[first:last])
 
     def __getitem__(self, row: int) -> str:
-        start = int(self.starts[row])
+        start = int(self._starts[row]) if self.words is None else row * 8 * self.words.shape[1]
         return self.buffer[start : start + int(self.lengths[row])].tobytes().decode()
 
     def tolist(self) -> list[str]:
         """The strings as Python strings."""
         if not len(self):
             return []
-        return self.separated(b"\n")[:-1].tobytes().decode().split("\n")
+        return self.separated(b"\0")[:-1].tobytes().decode().split("\0")
 
     def separated(self, by: bytes) -> Bytes:
         """The bytes of all strings with one byte after each (none of them may contain it)."""
@@ -114,10 +149,12 @@ class Texts:
 
     def word(self, number: int) -> Words:
         """Bytes 8·number … 8·number+7 of each string as one integer, zeros past its end."""
+        if self.words is not None:
+            return self.words[:, number].copy()
         if number == 0:
-            return self._words[self.starts] & _MASK[np.minimum(self.lengths, 8)]
+            return self._loads[self._starts] & _MASK[np.minimum(self.lengths, 8)]
         left = np.clip(self.lengths - 8 * number, 0, 8)
-        return self._words[np.minimum(self.starts + 8 * number, len(self._words) - 1)] & _MASK[left]
+        return self._loads[np.minimum(self._starts + 8 * number, len(self._loads) - 1)] & _MASK[left]
 
     def word_count(self) -> int:
         """How many words the longest string has."""
@@ -132,10 +169,10 @@ class Texts:
             keys[longer] = mix((keys[longer] + _K1) ^ mix(rest.word(number)))
         return keys
 
-    def equal(self, other: "Texts") -> Bools:
+    def equal(self, other: Texts) -> Bools:
         """Whether each string equals the string at the same row of the other column."""
         same: Bools = self.lengths == other.lengths
-        for number in range(max(self.word_count(), other.word_count())):
+        for number in range(min(self.word_count(), other.word_count())):
             same &= self.word(number) == other.word(number)
         return same
 

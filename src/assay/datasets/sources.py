@@ -5,8 +5,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
+from weakref import finalize
 
 import numpy as np
 
@@ -15,6 +17,11 @@ from assay.core.texts import PAD, Bytes
 
 CHUNK = 4 << 20
 LONGEST_LINE = 1 << 20
+LONGEST_TEXT = 16 << 20  # a line of JSON or CSV may hold a whole document
+_ENDINGS = (
+    *(".gz", ".zst", ".txt", ".run", ".trec", ".tsv", ".csv"),
+    *(".json", ".jsonl", ".ndjson", ".parquet", ".arrow"),
+)
 _GZIP, _ZSTD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
 
 
@@ -43,19 +50,7 @@ class Source:
     def name(self) -> str:
         """The file's name without what only says how it is packed or written."""
         name = "stdin" if self.path == "-" else Path(self.path).name
-        for ending in (
-            ".gz",
-            ".zst",
-            ".txt",
-            ".run",
-            ".trec",
-            ".tsv",
-            ".csv",
-            ".json",
-            ".jsonl",
-            ".parquet",
-            ".arrow",
-        ):
+        for ending in _ENDINGS:
             name = name.removesuffix(ending) or name
         return name
 
@@ -67,27 +62,56 @@ class Source:
         if magic.startswith(_GZIP):
             import gzip
 
-            return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+            unpacked = gzip.GzipFile(fileobj=raw)
+            unpacked.myfileobj = raw  # type: ignore[assignment]  # so that it is closed too
+            return cast(BinaryIO, unpacked)
         if magic == _ZSTD:
             return cast(BinaryIO, io.BufferedReader(_Zstd(raw)))
         return raw
 
     def _raw(self) -> BinaryIO:
-        if self.path != "-":
-            try:
-                return open(self.path, "rb", buffering=0)  # type: ignore[return-value]
-            except OSError as error:
-                raise FormatError(f"cannot be read: {error.strerror}", self.path) from None
-        if self._spool is None:
-            self._spool = cast(BinaryIO, tempfile.TemporaryFile())
-            while piece := sys.stdin.buffer.read(CHUNK):
-                self._spool.write(piece)
-        return os.fdopen(os.dup(self._spool.fileno()), "rb", buffering=0)  # type: ignore[return-value]
+        if self._spool is None and self._is_stream():
+            self._spool = self._spooled()
+            finalize(self, self._spool.close)
+        if self._spool is not None:
+            self._spool.seek(0)
+            return os.fdopen(os.dup(self._spool.fileno()), "rb", buffering=0)
+        try:
+            return open(self.path, "rb", buffering=0)
+        except OSError as error:
+            raise FormatError(f"cannot be read: {error.strerror}", self.path) from None
 
-    def read(self) -> bytes:
-        """All unpacked bytes."""
+    def _is_stream(self) -> bool:
+        """Whether the bytes come only once: standard input or a named pipe."""
+        return self.path == "-" or Path(self.path).is_fifo()
+
+    def _spooled(self) -> BinaryIO:
+        """The bytes of a stream in a file without a name."""
+        spool = cast(BinaryIO, tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - closed with the source
+        with nullcontext(sys.stdin.buffer) if self.path == "-" else open(self.path, "rb") as stream:
+            while piece := stream.read(CHUNK):
+                spool.write(piece)
+        return spool
+
+    def is_plain(self) -> bool:
+        """Whether the file can be read as it lies, by its path."""
+        if self._is_stream():
+            return False
+        with self._raw() as raw:
+            magic = raw.read(4)
+        return not magic.startswith(_GZIP) and magic != _ZSTD
+
+    def read(self, most: int = sys.maxsize) -> bytes:
+        """All unpacked bytes; more than `most` of them are refused."""
+        parts, size = [], 0
         with self.open() as file:
-            return b"".join(iter(lambda: self.take(file, CHUNK), b"")).removeprefix(_BOM)
+            while piece := self.take(file, CHUNK, size):
+                size += len(piece)
+                if size > most:
+                    problem = f"is larger than {most >> 20} MiB, too large to be read at once"
+                    raise FormatError(f"{problem}; write it as JSONL, one object a line", self.label)
+                parts.append(piece)
+        return b"".join(parts).removeprefix(_BOM)
 
     def head(self, size: int = 1 << 16) -> bytes:
         """The first unpacked bytes, enough to tell what the file is."""
@@ -100,13 +124,13 @@ class Source:
         return bytes(buffer[: self._fill(file, memoryview(buffer), before)])
 
     def _fill(self, file: BinaryIO, room: memoryview, before: int) -> int:
-        from zlib import error as ZlibError
+        import zlib
 
         size = 0
         try:
             while size < len(room) and (got := file.readinto(room[size:])):  # type: ignore[attr-defined]
                 size += got
-        except (EOFError, ZlibError, OSError) as error:
+        except (EOFError, zlib.error, OSError) as error:
             cut = isinstance(error, EOFError)
             problem = "the file is cut short; fetch it again" if cut else f"cannot be read: {error}"
             raise FormatError(problem, self.label, self.line_at(before + size)) from None
@@ -120,7 +144,7 @@ class Source:
                 lines, offset = lines + piece.count(b"\n"), offset - len(piece)
         return lines
 
-    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+    def chunks(self, size: int = CHUNK, longest: int = LONGEST_LINE) -> Iterator[Chunk]:
         """The unpacked bytes in pieces of whole lines; a missing last newline is added."""
         tail, offset = b"", 0
         _keep_freed_memory()
@@ -128,39 +152,41 @@ class Source:
             while True:
                 buffer = np.empty(len(tail) + size + PAD, np.uint8)
                 buffer[: len(tail)] = np.frombuffer(tail, np.uint8)
-                room = memoryview(buffer)[len(tail) : len(tail) + size]
+                room = buffer.data[len(tail) : len(tail) + size]
                 got = self._fill(file, room, offset)
                 if not got:
                     break
                 skip = len(_BOM) if not offset and buffer[:3].tobytes() == _BOM else 0
                 end, offset = len(tail) + got, offset + got
-                stop = self._last_newline(buffer, end, offset)
+                stop = self._last_newline(buffer, end, offset, longest)
                 tail = buffer[stop:end].tobytes()
                 if stop > skip:
                     yield Chunk(buffer[skip:], stop - skip, offset - end + skip)
+        if offset == len(tail):  # nothing was given out yet
+            tail = tail.removeprefix(_BOM)
         if tail:
             rest = np.frombuffer(tail + b"\n" + b"\0" * PAD, np.uint8)
             yield Chunk(rest, len(tail) + 1, offset - len(tail))
 
-    def lines(self, offset: int = 0) -> Iterator[tuple[int, bytes]]:
+    def lines(self, offset: int = 0, longest: int = LONGEST_LINE) -> Iterator[tuple[int, bytes]]:
         """The lines from this offset on, with their numbers."""
         number = self.line_at(offset)
-        for chunk in self.chunks():
+        for chunk in self.chunks(longest=longest):
             data = chunk.data[max(0, offset - chunk.offset) :].tobytes()
             for line in data.split(b"\n")[:-1]:
                 yield number, line
                 number += 1
 
-    def _last_newline(self, buffer: Bytes, end: int, offset: int) -> int:
+    def _last_newline(self, buffer: Bytes, end: int, offset: int, longest: int) -> int:
         """Where the last whole line of the buffer ends."""
-        near = buffer[max(0, end - LONGEST_LINE) : end].tobytes().rfind(b"\n")
-        if near < 0 and end > LONGEST_LINE:
+        near = buffer[max(0, end - longest) : end].tobytes().rfind(b"\n")
+        if near < 0 and end > longest:
             raise FormatError(
-                f"a line is longer than {LONGEST_LINE >> 20} MiB, so this is no file of short lines",
+                f"a line is longer than {longest >> 20} MiB, so this is no file of short lines",
                 self.label,
                 self.line_at(offset - end),
             )
-        return max(0, end - LONGEST_LINE) + near + 1
+        return max(0, end - longest) + near + 1
 
 
 def _keep_freed_memory() -> None:
@@ -184,6 +210,10 @@ class _Zstd(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
     def readinto(self, room: memoryview) -> int:  # type: ignore[override]
         while not self._ready:

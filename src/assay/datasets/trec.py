@@ -5,9 +5,10 @@ right (each line has its fields, each number reads); every other piece is first 
 still wrong it is read line by line to say which line is wrong and why.
 """
 
+import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from assay.core.errors import FormatError
 from assay.core.gather import Piece, gathered
 from assay.core.groups import Floats, Groups, Scattered
 from assay.core.parallel import ordered_map
+from assay.core.tables import Qrels, Run
 from assay.core.texts import PAD, Bytes, Ints, Texts
+from assay.datasets.formats import Format, Kind
 from assay.datasets.numbers import floats, integers
 from assay.datasets.sources import Chunk, Source
 
@@ -39,6 +42,17 @@ def _grades(texts: Texts) -> Floats:
 
 RUN = Layout("run", ("query", "Q0", "document", "rank", "score", "tag"), 4, floats)
 QRELS = Layout("qrels", ("query", "iteration", "document", "grade"), 3, _grades)
+
+
+def read(source: Source, kind: Kind | None, columns: Mapping[str, str], made: Format) -> Qrels | Run:
+    """The judgments or the run of a TREC file, told apart by the number of fields."""
+    if kind is None:
+        lines = (line.split() for line in source.head().splitlines())
+        first = next((fields for fields in lines if fields and fields[0][:1] != b"#"), [])
+        kind = "qrels" if len(first) == len(QRELS.fields) else "run"
+    if kind == "qrels":
+        return Qrels.from_groups(whole(source, QRELS))
+    return Run.from_groups(whole(source, RUN), source.name)
 
 
 class RunFile:
@@ -67,7 +81,7 @@ class RunFile:
     def _looks_scattered(self) -> bool:
         fields = (line.split(None, 1) for line in self.source.head().splitlines())
         queries = [field[0] for field in fields if field]
-        changes = sum(a != b for a, b in zip(queries, queries[1:], strict=False))
+        changes = sum(a != b for a, b in itertools.pairwise(queries))
         return changes >= max(2, len(set(queries)))
 
 
@@ -259,3 +273,38 @@ def _refuse_duplicate(source: Source, layout: Layout, query_id: str, doc_id: str
                 raise FormatError(f"{problem}; keep one of the two rows", source.label, number)
             first = number
     raise FormatError(f"document {doc_id!r} stands twice in query {query_id!r}", source.label)
+
+
+def write(found: Qrels | Run, file: BinaryIO, label: str, made: Format) -> None:
+    """Judgments or a run as TREC files hold them; scores read back as the same numbers."""
+    tag = "_".join(found.name.split()) or "run" if isinstance(found, Run) else ""
+    for part in found.groups.parts:
+        _check_ids(part, label)
+        ids, values, bounds = part.ids.tolist(), part.values.tolist(), part.offsets.tolist()
+        for query, first, last in zip(part.query_ids, bounds[:-1], bounds[1:], strict=True):
+            docs = zip(values[first:last], ids[first:last], strict=True)
+            lines = _run_lines(query, docs, tag) if tag else _qrels_lines(query, docs)
+            file.write("".join(lines).encode())
+
+
+def _run_lines(query: str, docs: Iterable[tuple[float, str]], tag: str) -> Iterator[str]:
+    ranked = sorted(docs, reverse=True)  # by score, then by id: code points order as UTF-8 does
+    return (f"{query} Q0 {doc} {rank} {score!r} {tag}\n" for rank, (score, doc) in enumerate(ranked, 1))
+
+
+def _qrels_lines(query: str, docs: Iterable[tuple[float, str]]) -> Iterator[str]:
+    return (f"{query} 0 {doc} {int(grade)}\n" for grade, doc in docs)
+
+
+def _check_ids(part: Groups, label: str) -> None:
+    """Refuse ids that would not be one field of a line."""
+    bad = next((query for query in part.query_ids if not _is_field(query) or query[0] in "#\ufeff"), None)
+    if bad is None and ((part.ids.packed() <= 32).any() or not part.ids.lengths.all()):
+        bad = next(doc for doc in part.ids.tolist() if not _is_field(doc))
+    if bad is not None:
+        problem = f"a TREC file cannot hold the id {bad!r} (blanks, nothing, or # at the beginning)"
+        raise FormatError(f"{problem}: write csv, jsonl or parquet instead", label)
+
+
+def _is_field(text: str) -> bool:
+    return bool(text) and min(text) > " "

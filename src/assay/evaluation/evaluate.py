@@ -1,25 +1,29 @@
 """Qrels + run + measures → scores for each query, and estimates for each measure and slice."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from assay.core.errors import InputError
 from assay.core.groups import Blocks, Floats
-from assay.core.tables import Documents, Qrels, Queries, Run, Scores
+from assay.core.tables import Documents, Qrels, Queries, Run, Scores, known
+from assay.core.texts import Ints
 from assay.evaluation.matching import Matches, match
-from assay.evaluation.slices import Slice, slices
 from assay.measures import Measure, parse
-from assay.stats import Estimate, estimate
+from assay.stats import Estimate, central, estimate
 
+if TYPE_CHECKING:
+    from assay.evaluation.slices import Slice
+
+Ends = tuple[float | None, float | None]  # were the unjudged irrelevant, and were they relevant
 DEFAULT_MEASURES = ("nDCG@10", "R@10", "RR@10", "Robustness(delta=0.3)@10", "ZeroHit@10")
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """How many queries stand behind the numbers, and which could not speak."""
 
     judged_queries: int
@@ -29,28 +33,36 @@ class Counts:
     without_relevant: int
 
 
-@dataclass(frozen=True)
-class SliceEstimates:
+class SliceEstimates(NamedTuple):
     """The estimates of one slice."""
 
     column: str
     value: str
     n: int
     estimates: dict[str, Estimate]
+    unjudged: dict[str, Ends]
 
 
-@dataclass(frozen=True)
 class Evaluation:
     """The scores of one run. Estimates are worked out when they are asked for."""
 
-    name: str
-    measures: tuple[Measure, ...]
-    scores: Scores
-    counts: Counts
-    slices: tuple[Slice, ...] = ()
-    ranges: dict[str, tuple[Floats, Floats]] = field(default_factory=dict, repr=False)
-    level: float = 0.95
-    seed: int = 0
+    def __init__(
+        self,
+        name: str,
+        measures: tuple[Measure, ...],
+        scores: Scores,
+        counts: Counts,
+        slices: Sequence[Slice] = (),
+        ranges: Mapping[str, tuple[Floats, Floats]] | None = None,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> None:
+        self.name, self.measures, self.scores, self.counts = name, measures, scores, counts
+        self.slices, self.ranges, self.level, self.seed = slices, ranges or {}, level, seed
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{m} {v.mean():.4f}" for m, v in self.scores.values.items())
+        return f"Evaluation({self.name!r}, {self.counts.judged_queries:,} queries: {shown})"
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
@@ -65,19 +77,21 @@ class Evaluation:
     def _slice(self, part: Slice) -> SliceEstimates:
         rows = np.array(part.rows)
         made = {str(m): self._estimate(m, self.scores[m][rows]) for m in self.measures}
-        return SliceEstimates(part.column, part.value, len(rows), made)
+        return SliceEstimates(part.column, part.value, len(rows), made, self._ends(rows))
 
     def _estimate(self, measure: Measure, values: Floats) -> Estimate:
-        return estimate(values, measure.kind, self.level, self.seed, measure.params.get("q", 0.5))
+        return estimate(values, measure.kind, self.level, self.seed, _q(measure))
 
     @cached_property
-    def unjudged(self) -> dict[str, tuple[float | None, float | None]]:
+    def unjudged(self) -> dict[str, Ends]:
         """Each measure, were all unjudged documents in its top k irrelevant, and were all relevant."""
-        made = {}
-        for measure in self.measures:
-            if str(measure) in self.ranges:
-                ends = [self._estimate(measure, values).value for values in self.ranges[str(measure)]]
-                made[str(measure)] = (ends[0], ends[1])
+        return self._ends(np.arange(len(self.scores.query_ids)))
+
+    def _ends(self, rows: Ints) -> dict[str, Ends]:
+        made: dict[str, Ends] = {}
+        for m in self.measures if self.ranges else ():
+            irrelevant, relevant = (central(v[rows], m.kind, _q(m)) for v in self.ranges[str(m)])
+            made[str(m)] = (irrelevant, relevant)
         return made
 
     def worst(self, measure: Measure | str | None = None, n: int = 5) -> list[tuple[str, float]]:
@@ -91,29 +105,42 @@ class Evaluation:
         """The evaluation as plain data, with the keys that `assay eval --format json` prints."""
         made: dict[str, Any] = {
             "name": self.name,
-            "counts": asdict(self.counts),
-            "mean": {m: self._plain(m, e) for m, e in self.estimates.items()},
+            "counts": self.counts._asdict(),
+            "mean": _plain(self.estimates, self.unjudged),
         }
         if self.slices:
             made["slices"] = [
-                {"column": s.column, "value": s.value, "n": s.n}
-                | {"mean": {m: _plain(e) for m, e in s.estimates.items()}}
+                {"column": s.column, "value": s.value, "n": s.n} | {"mean": _plain(s.estimates, s.unjudged)}
                 for s in self.by
             ]
         if per_query:
             made["per_query"] = self.scores.to_dict()
+        if per_query and self.ranges:
+            made["per_query_unjudged"] = self._ranges_per_query()
         return made
 
-    def _plain(self, measure: str, estimated: Estimate) -> dict[str, Any]:
-        plain = _plain(estimated)
-        if measure in self.unjudged:
-            irrelevant, relevant = self.unjudged[measure]
-            plain["unjudged"] = {"irrelevant": irrelevant, "relevant": relevant}
-        return plain
+    def _ranges_per_query(self) -> dict[str, dict[str, dict[str, float | None]]]:
+        ends = {m: (known(low), known(high)) for m, (low, high) in self.ranges.items()}
+        return {
+            query: {m: {"irrelevant": low[i], "relevant": high[i]} for m, (low, high) in ends.items()}
+            for i, query in enumerate(self.scores.query_ids)
+        }
 
 
-def _plain(e: Estimate) -> dict[str, Any]:
-    return {"value": e.value, "low": e.low, "high": e.high, "n": e.n}
+def _q(measure: Measure) -> float:
+    """The share that a quantile asks for."""
+    return float(measure.params.get("q", 0.5))
+
+
+def _plain(estimates: dict[str, Estimate], unjudged: dict[str, Ends]) -> dict[str, Any]:
+    """Estimates as plain data."""
+    made: dict[str, Any] = {}
+    for measure, e in estimates.items():
+        made[measure] = {"value": e.value, "low": e.low, "high": e.high, "n": e.n}
+        if measure in unjudged:
+            irrelevant, relevant = unjudged[measure]
+            made[measure]["unjudged"] = {"irrelevant": irrelevant, "relevant": relevant}
+    return made
 
 
 def evaluate(
@@ -148,9 +175,21 @@ def evaluate(
         kept = np.flatnonzero(matches.returned)
         scores, ranges = _only(kept, scores, ranges)
     table = None if queries is None else Queries.of(queries)
+    parts = _slices(by, scores, table, qrels, documents) if by else []
+    return Evaluation(source.name, chosen, scores, counts, parts, ranges, level, seed)
+
+
+def _slices(
+    by: Sequence[str],
+    scores: Scores,
+    queries: Queries | None,
+    qrels: Qrels,
+    documents: Mapping[str, str] | Documents | None,
+) -> list[Slice]:
+    from assay.evaluation.slices import slices
+
     texts = documents.texts() if isinstance(documents, Documents) else documents
-    parts = slices(by, scores.query_ids, table, qrels, texts)
-    return Evaluation(source.name, chosen, scores, counts, tuple(parts), ranges, level, seed)
+    return slices([by] if isinstance(by, str) else by, scores.query_ids, queries, qrels, texts)
 
 
 def _chosen(measures: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
@@ -174,8 +213,15 @@ def _range(measure: Measure, matches: Matches) -> tuple[Floats, Floats]:
     """The values were every unjudged document in the top k irrelevant, and were it relevant."""
     rankings = matches.rankings
     irrelevant = measure.compute(rankings.supposing(0, measure.depth))
-    relevant = measure.compute(rankings.supposing(max(1, rankings.top_grade), measure.depth))
+    best = max(rankings.top_grade, _least_relevant(measure))
+    relevant = measure.compute(rankings.supposing(best, measure.depth))
     return irrelevant, relevant
+
+
+def _least_relevant(measure: Measure) -> int:
+    """The lowest grade that the measure takes for relevant."""
+    inner = measure.params.get("of", measure)
+    return int(inner.params.get("rel") or 1)
 
 
 def _only(

@@ -1,7 +1,8 @@
 """Qrels against a run: where the judged documents stand in what was returned."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,7 @@ class _Part(NamedTuple):
     rank: Ints
 
 
-@dataclass(frozen=True)
-class Matches:
+class Matches(NamedTuple):
     """The rankings of the judged queries, and what was left out."""
 
     rankings: Rankings

@@ -1,8 +1,11 @@
 """Slices: which queries belong together, so that an average cannot hide whom a search fails."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from assay.core.errors import InputError
@@ -13,8 +16,58 @@ MANY = 12  # a column of numbers with more values than this is cut into quarters
 _WORD = re.compile(r"\w+")
 _LENGTHS = ((2, "1-2 words"), (5, "3-5 words"), (9, "6-9 words"))
 _STOP = frozenset(
-    "a an and any are as at be by can do does for from get how i if in into is it its me my not of on or "
-    "our so that the their then there this to was we what when where which who why will with you your".split()
+    [
+        "a",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "can",
+        "do",
+        "does",
+        "for",
+        "from",
+        "get",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "me",
+        "my",
+        "not",
+        "of",
+        "on",
+        "or",
+        "our",
+        "so",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "this",
+        "to",
+        "was",
+        "we",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "why",
+        "will",
+        "with",
+        "you",
+        "your",
+    ]
 )
 
 
@@ -77,15 +130,22 @@ def bands(frequencies: Sequence[Any]) -> list[str | None]:
     >>> bands([900, 40, 8, 3, 1, 1])
     ['head', 'torso', 'torso', 'tail', 'tail', 'tail']
     """
-    known = sorted((float(f) for f in frequencies if f is not None), reverse=True)
+    counts = [_frequency(f) for f in frequencies]
+    known = sorted((count for count in counts if count is not None), reverse=True)
     if not known:
-        return [None] * len(frequencies)
+        return [None] * len(counts)
     above = known[min(len(known) - 1, math.ceil(HEAD * len(known)))]
     below = known[len(known) - math.ceil(TAIL * len(known))]
-    return [
-        None if f is None else "tail" if float(f) <= below else "head" if float(f) > above else "torso"
-        for f in frequencies
-    ]
+    return [None if c is None else "tail" if c <= below else "head" if c > above else "torso" for c in counts]
+
+
+def _frequency(value: Any) -> float | None:
+    if value is None or value != value:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"the column frequency must be numbers, found {value!r}") from None
 
 
 def length(text: str | None) -> str | None:
@@ -139,19 +199,25 @@ def _intent(
 
 def _binned(values: list[Any]) -> list[Any]:
     """Values as labels; a column of many different numbers is cut into quarters."""
+    values = [None if v != v else v for v in values]
     known = [v for v in values if v is not None]
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in known)
     if not numbers or len(set(known)) <= MANY:
         return [v if v is None or isinstance(v, str) else str(v) for v in values]
     ordered = sorted(known)
     cuts = [ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3)]
-    return [None if v is None else _quarter(v, cuts, ordered) for v in values]
+    edges = _spelled([ordered[0], *cuts, ordered[-1]])
+    labels = [f"{low} to {high}" for low, high in pairwise(edges)]
+    labels = [f"{label} (below)" for label in labels[:3]] + labels[3:]
+    return [None if v is None else labels[sum(v >= cut for cut in cuts)] for v in values]
 
 
-def _quarter(value: float, cuts: list[float], ordered: list[float]) -> str:
-    edges = [ordered[0], *cuts, ordered[-1]]
-    at = sum(value >= cut for cut in cuts)
-    return f"{edges[at]:g} to {edges[at + 1]:g}" + ("" if at == 3 else " (below)")
+def _spelled(numbers: list[float]) -> list[str]:
+    """Numbers in as few digits as tell them apart, six at least."""
+    if all(float(number).is_integer() for number in numbers):
+        return [str(int(number)) for number in numbers]
+    made = [[f"{number:.{digits}g}" for number in numbers] for digits in range(6, 18)]
+    return next((texts for texts in made if len(set(texts)) == len(set(numbers))), made[-1])
 
 
 _ORDER = {"head": 0, "torso": 1, "tail": 2, "exact": 0, "semantic": 1, **{v: k for k, v in _LENGTHS}}

@@ -4,6 +4,8 @@ Where a measure is one of trec_eval's, it gives what trec_eval 10 gives, 0 for a
 relevant documents included. Measures of our own are undefined (NaN) for such a query.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np
@@ -93,7 +95,8 @@ def ndcg(r: Rankings, k: Cutoff, gain: Gain) -> Floats:
     query, rank, grade = r.ideal
     rows = (grade >= 1) if k is None else (grade >= 1) & (rank <= k)
     weights = _gains(grade[rows], gain) / np.log2(rank[rows] + 1)
-    return _over(dcg(r, k, gain), np.bincount(query[rows], weights, minlength=len(r)))
+    best = np.bincount(query[rows], weights, minlength=len(r)).astype(np.float64)
+    return _over(dcg(r, k, gain), best)
 
 
 @define("Rprec", cutoff="none", rel=1, aliases=("RPrecision",))
@@ -126,14 +129,16 @@ def inferred_ap(r: Rankings, k: None, rel: int) -> Floats:
 
 @define("ERR", max_grade=None)
 def expected_reciprocal_rank(r: Rankings, k: Cutoff, max_grade: int | None) -> Floats:
-    """Expected 1/rank at which a user stops who is satisfied with chance (2^g - 1) / 2^max (Chapelle 2009)."""
+    """Expected 1/rank at which a user stops who is satisfied by chance (2^g - 1) / 2^max (Chapelle 2009)."""
     top = r.top_grade if max_grade is None else max_grade
     grade = np.clip(r.grade, 0, top).astype(np.float64)
     stops = (np.exp2(grade) - 1.0) / 2.0**top
-    goes_on = np.log1p(-stops)
-    reached = np.exp(r.running(goes_on) - goes_on)
-    rows = r.top(1, k)
-    return r.per_query(rows, (stops * reached / r.rank)[rows])
+    reached, goes_on = np.ones(len(stops)), np.ones(len(r))
+    for rows in r.by_place:
+        reached[rows] = goes_on[r.query[rows]]
+        goes_on[r.query[rows]] *= 1.0 - stops[rows]
+    top_rows = r.top(1, k)
+    return r.per_query(top_rows, (stops * reached / r.rank)[top_rows])
 
 
 @define("RBP", rel=None, p=0.9)
@@ -144,8 +149,9 @@ def rank_biased_precision(r: Rankings, k: Cutoff, rel: int | None, p: float) -> 
     """
     rows = r.top(rel or 1, k)
     highest = np.maximum(r.top_grades, 1)[r.query[rows]]
-    gain = np.ones(int(rows.sum())) if rel else r.grade[rows] / highest
-    return r.per_query(rows, (1 - p) * gain * p ** (r.rank[rows] - 1.0))
+    gain: Floats = np.ones(len(highest)) if rel else r.grade[rows] / highest
+    chance: Floats = np.power(p, r.rank[rows] - 1.0)
+    return r.per_query(rows, (1 - p) * gain * chance)
 
 
 @define("RBPResidual", cutoff="none", p=0.9)
@@ -153,7 +159,8 @@ def rbp_residual(r: Rankings, k: None, p: float) -> Floats:
     """What RBP could still gain from unjudged documents and past the end; 0 if all were judged."""
     depth = r.returned.astype(np.float64)
     judged = r.grade >= 0
-    known = r.per_query(judged, (1 - p) * p ** (r.rank[judged] - 1.0))
+    chance: Floats = np.power(p, r.rank[judged] - 1.0)
+    known = r.per_query(judged, (1 - p) * chance)
     return np.where(r.unjudged(None) > 0, 1.0 - known, 0.0) * (depth > 0)
 
 
@@ -173,7 +180,8 @@ def interpolated_precision(r: Rankings, level: float, rel: int) -> Floats:
 def eleven_points(r: Rankings, k: None, rel: int) -> Floats:
     """The mean of IPrec at recall 0, 0.1, … 1."""
     levels = [interpolated_precision(r, level / 10, rel) for level in range(11)]
-    return np.mean(levels, axis=0)
+    mean: Floats = np.mean(levels, axis=0)
+    return mean
 
 
 @define("Judged")

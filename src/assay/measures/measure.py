@@ -1,24 +1,26 @@
 """A measure is a value: a name, parameters and a cutoff that print, compare and read back."""
 
+from __future__ import annotations
+
 import ast
+import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from keyword import iskeyword
+from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
 from assay.core.errors import MeasureError
 from assay.core.groups import Floats
-from assay.measures.rankings import Ranking, Rankings, each
+from assay.measures.rankings import Rankings, each
 
 Kind = Literal["mean", "share", "geometric", "quantile"]
 CutoffRule = Literal["none", "optional", "required", "recall"]
 Formula = Callable[..., Floats]
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """What a name stands for: its formula, its parameters and how queries are summed up."""
 
     name: str
@@ -67,23 +69,27 @@ class Measure:
             return inner.depth
         return self.cutoff if isinstance(self.cutoff, int) else None
 
-    def __call__(self, *args: Any, **params: Any) -> "Measure":
+    def __call__(self, *args: Any, **params: Any) -> Measure:
         """The same measure with other parameters."""
         names = list(self.definition.defaults)
         if len(args) > len(names):
             raise MeasureError(f"{self.name} takes {_listed(names)}, found {len(args)} values")
-        given = dict(zip(names, args, strict=False)) | params
+        given = dict(zip(names, args, strict=False))
+        twice = given.keys() & params
+        if twice:
+            raise MeasureError(f"{self.name} got {_listed(sorted(twice))} twice")
+        given |= params
         for name, value in given.items():
             if name not in self.definition.defaults:
                 raise MeasureError(f"{self.name} has no parameter {name!r}; it has {_listed(names)}")
-            given[name] = _checked(self.name, name, value)
+            given[name] = _checked(self.definition, name, value)
         return Measure(self.definition, self.params | given, self.cutoff)
 
-    def __matmul__(self, cutoff: Any) -> "Measure":
+    def __matmul__(self, cutoff: Any) -> Measure:
         """The same measure at a cutoff."""
         return Measure(self.definition, self.params, _checked_cutoff(self.definition, cutoff))
 
-    def complete(self) -> "Measure":
+    def complete(self) -> Measure:
         """The measure itself, once nothing that it needs is missing."""
         missing = [name for name, value in self.params.items() if value is _REQUIRED]
         if missing:
@@ -154,13 +160,24 @@ def measure(
             return np.array(values, dtype=np.float64)
 
         formula.__doc__ = function.__doc__
-        if name in DEFINITIONS and not hasattr(DEFINITIONS[name].formula, "own"):
-            raise MeasureError(f"{name} is one of Assay's measures; choose another name")
+        _check_own(name, cutoff, kind)
         formula.own = True  # type: ignore[attr-defined]
         define(name, cutoff=cutoff, kind=kind, **defaults)(formula)
         return bare(name)
 
     return register
+
+
+def _check_own(name: str, cutoff: str, kind: str) -> None:
+    """Refuse a measure of the user's own that could not be used, or would take another's place."""
+    if not name.isidentifier() or iskeyword(name):
+        raise MeasureError(f"a measure's name must be a word such as FirstTwo, found {name!r}")
+    taken = ALIASES.get(name.lower())
+    if taken and not hasattr(DEFINITIONS[taken].formula, "own"):
+        raise MeasureError(f"{name} is one of Assay's measures; choose another name")
+    for what, value, choices in (("cutoff", cutoff, get_args(CutoffRule)), ("kind", kind, get_args(Kind))):
+        if value not in choices:
+            raise MeasureError(f"{name}: {what} must be one of {', '.join(choices)}, found {value!r}")
 
 
 def _number(value: float | None) -> float:
@@ -182,7 +199,7 @@ def parse(text: str | Measure) -> Measure:
     if isinstance(text, Measure):
         return text.complete()
     source = re.sub(r"(?i)^\s*robustness-([0-9.]+)", r"Robustness(delta=\1)", text)
-    source = re.sub(r"\b11pt\b", "Pt11", source)
+    source = re.sub(r"(?i)\b11pt\b", "Pt11", source)
     try:
         tree = ast.parse(source.strip(), mode="eval").body
     except SyntaxError:
@@ -195,19 +212,21 @@ def _built(node: ast.expr, text: str) -> Measure:
     match node:
         case ast.Name(id=name):
             return _named(name, text)
-        case ast.BinOp(left=left, op=ast.MatMult(), right=ast.Constant(value=cutoff)):
-            return _built(left, text) @ cutoff
+        case ast.BinOp(left=left, op=ast.MatMult(), right=ast.Constant() | ast.UnaryOp() as cutoff):
+            return _built(left, text).__matmul__(_literal(cutoff, text))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             values = [_literal(arg, text) for arg in args]
             params = {str(k.arg): _literal(k.value, text) for k in keywords}
-            return _named(name, text)(*values, **params)
+            if len(params) == len(keywords):
+                return _named(name, text)(*values, **params)
     raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}")
 
 
 def _literal(node: ast.expr, text: str) -> Any:
-    if isinstance(node, ast.Constant):
-        return node.value
-    return _built(node, text).complete()
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return _built(node, text).complete()
 
 
 def _named(name: str, text: str) -> Measure:
@@ -254,25 +273,30 @@ _PARAMETERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "gain": ("'linear' or 'exp'", lambda v: v in ("linear", "exp")),
     "delta": ("a number above 0, at most 1", lambda v: 0 < v <= 1),
     "p": ("a number between 0 and 1", lambda v: 0 < v < 1),
-    "beta": ("a number above 0", lambda v: v > 0),
+    "beta": ("a number above 0", lambda v: 0 < v < math.inf),
     "q": ("a number from 0 to 1", lambda v: 0 <= v <= 1),
     "max_grade": ("a whole number of at least 1", lambda v: isinstance(v, int) and v >= 1),
-    "of": ("a measure", lambda v: isinstance(v, Measure) and v.kind in ("mean", "share")),
+    "of": (
+        "a measure with a value for each query",
+        lambda v: isinstance(v, Measure) and v.kind in ("mean", "share"),
+    ),
 }
 
 
-def _checked(measure: str, name: str, value: Any) -> Any:
+def _checked(definition: Definition, name: str, value: Any) -> Any:
     """A parameter's value, unless it cannot be one."""
-    expected, holds = _PARAMETERS.get(name, ("", lambda v: True))
-    if isinstance(value, str) and name == "of":
+    if hasattr(definition.formula, "own") or (value is None and definition.defaults[name] is None):
+        return value  # what a parameter of the user's own may be is the user's to say
+    expected, holds = _PARAMETERS[name]
+    if name == "of" and isinstance(value, str | Measure):
         value = parse(value)
     try:
         good = not isinstance(value, bool) and holds(value)
     except TypeError:
         good = False
-    if not good and not (value is None and name in ("rel", "max_grade")):
-        raise MeasureError(f"{measure}: {name} must be {expected}, found {value!r}")
-    return value
+    if not good:
+        raise MeasureError(f"{definition.name}: {name} must be {expected}, found {value!r}")
+    return float(value) if name in ("delta", "p", "beta", "q") else value
 
 
 def _checked_cutoff(definition: Definition, cutoff: Any) -> Any:

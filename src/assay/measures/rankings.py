@@ -1,9 +1,10 @@
 """What the formulas see: for each judged query, where the judged documents stand."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -15,21 +16,20 @@ Result = TypeVar("Result")
 
 
 def _kept(
-    method: Callable[Concatenate["Rankings", Args], Result],
-) -> Callable[Concatenate["Rankings", Args], Result]:
+    method: Callable[Concatenate[Rankings, Args], Result],
+) -> Callable[Concatenate[Rankings, Args], Result]:
     """Work a result out once for the same arguments: many measures share it."""
 
     @wraps(method)
-    def once(self: "Rankings", *args: Args.args, **kwargs: Args.kwargs) -> Result:
+    def once(self: Rankings, *args: Args.args, **kwargs: Args.kwargs) -> Result:
         key = (method.__name__, args)
         if key not in self.results:
             self.results[key] = method(self, *args, **kwargs)
         return self.results[key]  # type: ignore[return-value]
 
-    return once
+    return once  # type: ignore[return-value]
 
 
-@dataclass(eq=False)
 class Rankings:
     """Judged queries with what was returned for them.
 
@@ -37,14 +37,12 @@ class Rankings:
     each query. A grade below 0 says that a document was pooled but not judged.
     """
 
-    returned: Ints  # how many documents each query got
-    query: Ints
-    rank: Ints
-    grade: Ints
-    judged_query: Ints  # all judgments, whether returned or not
-    judged_grade: Ints
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, returned: Ints, query: Ints, rank: Ints, grade: Ints, judged_query: Ints, judged_grade: Ints
+    ) -> None:
+        self.returned = returned  # how many documents each query got
+        self.query, self.rank, self.grade = query, rank, grade
+        self.judged_query, self.judged_grade = judged_query, judged_grade  # whether returned or not
         self.results: dict[object, object] = {}
 
     def __len__(self) -> int:
@@ -101,6 +99,11 @@ class Rankings:
         return np.arange(len(self.query)) - self._first[self.query]
 
     @cached_property
+    def by_place(self) -> list[Ints]:
+        """The rows of all first returned judged documents, of all second ones, and so on."""
+        return np.split(np.argsort(self.place, kind="stable"), np.cumsum(np.bincount(self.place))[:-1])
+
+    @cached_property
     def ideal(self) -> tuple[Ints, Ints, Ints]:
         """Query, rank and grade of the judged documents in the best order there is."""
         order = np.lexsort((-self.judged_grade, self.judged_query))
@@ -125,7 +128,7 @@ class Rankings:
         depth = self.returned if cutoff is None else np.minimum(self.returned, cutoff)
         return depth - self.hits(0, cutoff)
 
-    def supposing(self, grade: int, cutoff: int | None) -> "Rankings":
+    def supposing(self, grade: int, cutoff: int | None) -> Rankings:
         """The same, supposing that every unjudged document within the cutoff had this grade."""
         depth = self.returned if cutoff is None else np.minimum(self.returned, cutoff)
         rank, query = expand(np.ones_like(depth), depth), np.repeat(np.arange(len(self)), depth)
@@ -147,8 +150,7 @@ class Rankings:
         )
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(NamedTuple):
     """One query, as a measure of the user's own sees it."""
 
     grades: tuple[int | None, ...]  # of the documents returned, best first; None: not judged

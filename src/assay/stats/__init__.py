@@ -1,5 +1,5 @@
 """How sure: intervals and, later, tests."""
 
-from assay.stats.intervals import Estimate, estimate
+from assay.stats.intervals import Estimate, central, estimate
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "central", "estimate"]

@@ -1,7 +1,9 @@
 """How sure a summary of per-query values is."""
 
+from __future__ import annotations
+
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +15,7 @@ RESAMPLES = 2000
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A value with its interval, and the number of queries it rests on."""
 
     value: float | None
@@ -45,6 +46,33 @@ def normal_quantile(share: float) -> float:
     return z
 
 
+def central(values: Floats, kind: str, q: float = 0.5) -> float | None:
+    """Per-query values (NaN: undefined, left out) summed up as a measure's kind asks, without an interval.
+
+    >>> central(np.array([0.0, 1.0, np.nan]), "mean")
+    0.5
+    """
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    if kind == "quantile":
+        return float(np.sort(known)[_at(len(known), q)])
+    if kind == "geometric":
+        return math.exp(_logs(known).mean())
+    return float(known.mean())
+
+
+def _at(n: int, q: float) -> int:
+    """The place of the quantile among n ordered values."""
+    return max(0, math.ceil(q * n - 1e-9) - 1)
+
+
+def _logs(values: Floats) -> Floats:
+    """Logarithms for a geometric mean; 0.00001 stands for anything smaller, as in trec_eval."""
+    logs: Floats = np.log(np.maximum(values, 1e-5))
+    return logs
+
+
 def estimate(values: Floats, kind: str, level: float = 0.95, seed: int = 0, q: float = 0.5) -> Estimate:
     """Sum up per-query values (NaN: undefined, left out) as a measure's kind asks.
 
@@ -59,10 +87,9 @@ def estimate(values: Floats, kind: str, level: float = 0.95, seed: int = 0, q: f
     if kind == "quantile":
         return order_statistic(known, q, level)
     if kind == "geometric":
-        logs = bca(np.log(np.maximum(known, 1e-5)), level, seed)
-        return Estimate(
-            *(None if x is None else math.exp(x) for x in (logs.value, logs.low, logs.high)), level, logs.n
-        )
+        logs = bca(_logs(known), level, seed)
+        value, low, high = (None if x is None else math.exp(x) for x in (logs.value, logs.low, logs.high))
+        return Estimate(value, low, high, level, logs.n)
     return bca(known, level, seed)
 
 
@@ -84,7 +111,7 @@ def order_statistic(values: Floats, q: float, level: float) -> Estimate:
     bracket it (Conover 1999, 3.2). An end that would lie outside the sample is unknown.
     """
     ordered, n = np.sort(values), len(values)
-    at = max(0, math.ceil(q * n - 1e-9) - 1)
+    at = _at(n, q)
     if q in (0.0, 1.0):
         return Estimate(float(ordered[at]), None, None, level, n)
     below = np.cumsum(_binomial(n, q))
@@ -99,7 +126,8 @@ def _binomial(n: int, p: float) -> Floats:
     """The chances of 0 … n successes in n trials."""
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
     k = np.arange(n + 1)
-    return np.exp(logs[n] - logs - logs[::-1] + k * math.log(p) + (n - k) * math.log1p(-p))
+    chances: Floats = np.exp(logs[n] - logs - logs[::-1] + k * math.log(p) + (n - k) * math.log1p(-p))
+    return chances
 
 
 def bca(values: Floats, level: float = 0.95, seed: int = 0) -> Estimate:
@@ -110,7 +138,8 @@ def bca(values: Floats, level: float = 0.95, seed: int = 0) -> Estimate:
     if (values == values[0]).all():
         return Estimate(mean, mean, mean, level, n)
     means = np.sort(resampled_means(values, seed))
-    below = np.searchsorted(means, mean, "left") + np.searchsorted(means, mean, "right")
+    noise = 1e-12 * float(np.abs(values).max())  # means that are equal but for how they were summed
+    below = np.searchsorted(means, mean - noise) + np.searchsorted(means, mean + noise)
     bias = normal_quantile(min(max(below / (2 * len(means)), 1 / len(means)), 1 - 1 / len(means)))
     spread = values - mean  # the jackknife's deviations, up to a factor that cancels
     acceleration = float((spread**3).sum() / (6 * (spread**2).sum() ** 1.5))

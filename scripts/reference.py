@@ -1,0 +1,121 @@
+"""Write docs/reference from the code; with --check, fail where a page is stale."""
+
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import assay
+from assay.cli import COMMANDS, _help
+from assay.datasets import FORMATS
+from assay.measures import ALIASES, DEFINITIONS
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+HEAD = "<!-- Made by `make docs` from the code. -->\n\n"
+CUTOFFS = {
+    "none": "no",
+    "optional": "`@k`, may be left out",
+    "required": "`@k`",
+    "recall": "`@level`, a recall from 0 to 1",
+}
+SUMS = {
+    "mean": "mean, BCa bootstrap",
+    "share": "share of queries, Wilson",
+    "geometric": "geometric mean, BCa bootstrap",
+    "quantile": "order statistic, binomial",
+}
+
+
+def measures() -> str:
+    """The page of the measures."""
+    rows = ["| measure | what it is | parameters | cutoff | over queries | also read as |"]
+    rows.append("|---" * 6 + "|")
+    for name, d in DEFINITIONS.items():
+        defaults = (f"`{p}`" + ("" if type(v) is object else f" = {v!r}") for p, v in d.defaults.items())
+        params = ", ".join(defaults) or "none"
+        other = ", ".join(f"`{a}`" for a, n in ALIASES.items() if n == name and a != name.lower())
+        text = " ".join(d.text.split()).replace("|", "\\|")
+        rows.append(f"| `{name}` | {text} | {params} | {CUTOFFS[d.cutoff]} | {SUMS[d.kind]} | {other} |")
+    return "# Measures\n\nWhat they rest on: [measures](../measures.md).\n\n" + "\n".join(rows)
+
+
+def cli() -> str:
+    """The page of the command line: the help of every command."""
+    os.environ["COLUMNS"] = "100"
+    parts = ["# Command line\n", f"```text\n{_help().strip()}\n```\n"]
+    for name in COMMANDS:
+        module = __import__(f"assay.cli.{name}", fromlist=["parser"])
+        parts.append(f"## assay {name}\n\n```text\n{module.parser().format_help().strip()}\n```\n")
+    return "\n".join(parts)
+
+
+def formats() -> str:
+    """The page of the formats."""
+    rows = ["| format | what it is | reads | writes |", "|---|---|---|---|"]
+    for f in FORMATS.values():
+        rows.append(f"| `{f.name}` | {f.description} | {', '.join(f.reads)} | {', '.join(f.writes)} |")
+    return "# Formats\n\nHow they are told apart: [data](../data.md).\n\n" + "\n".join(rows)
+
+
+def python() -> str:
+    """The page of the names that `from assay import …` gives."""
+    parts = ["# Python\n"]
+    for name in sorted(assay._HOME, key=str.lower):
+        thing = getattr(assay, name)
+        parts.append(f"## {name}\n\n```python\n{name}{_signature(thing)}\n```\n\n{_described(thing)}\n")
+        if inspect.isclass(thing):
+            parts.append(_members(thing))
+    parts.append("## Measures\n\n" + ", ".join(f"`{n}`" for n in DEFINITIONS if n.isidentifier()) + "\n")
+    return "\n".join(parts)
+
+
+def _signature(thing: object) -> str:
+    try:
+        return str(inspect.signature(thing))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return "(...)"
+
+
+def _described(thing: object) -> str:
+    """The docstring, its examples as code."""
+    text, _, example = (inspect.getdoc(thing) or "").partition("\n>>>")
+    return text.strip() + (f"\n\n```python\n>>>{example}\n```" if example else "")
+
+
+def _members(kind: type) -> str:
+    rows = []
+    for name, member in inspect.getmembers(kind):
+        if not name.startswith("_") and not isinstance(member, str | dict | int | float):
+            shown = name + (re.sub(r"\bself(, )?", "", _signature(member)) if callable(member) else "")
+            rows.append(f"- `{shown}`: {(inspect.getdoc(member) or '').splitlines()[0]}")
+    return "\n".join(rows) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "measures.md": measures,
+    "cli.md": cli,
+    "formats.md": formats,
+    "python.md": python,
+}
+
+
+def main(check: bool) -> int:
+    """Write the pages, or name those that are stale."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    stale = []
+    for name, make in PAGES.items():
+        path, text = FOLDER / name, HEAD + make().rstrip() + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(name)
+            if not check:
+                path.write_text(text, encoding="utf-8")
+    if check and stale:
+        print(f"docs/reference is stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

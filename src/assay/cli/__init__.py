@@ -1,0 +1,79 @@
+"""The command line: parse, call one function, print."""
+
+import gc
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+COMMANDS = {
+    "demo": "the whole loop on built-in data",
+    "eval": "score runs: per query, per slice, with intervals",
+}
+
+
+def main() -> NoReturn:
+    """Run a command and leave with its exit code, at once: there is nothing to tear down."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take longer to start than to use
+    gc.disable()
+    code = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            code = code or 1
+    os._exit(code)
+
+
+def run(argv: list[str]) -> int:
+    """Run a command; the result is the exit code."""
+    if not argv or argv[0] in ("-h", "--help"):
+        print(_help())
+        return 0
+    if argv[0] == "--version":
+        from assay import __version__
+
+        print(f"assay {__version__}")
+        return 0
+    if argv[0] not in COMMANDS:
+        return _say(f"there is no command {argv[0]!r}; there are {', '.join(COMMANDS)} (see assay --help)")
+    return _command(argv[0], argv[1:])
+
+
+def _command(name: str, argv: list[str]) -> int:
+    try:
+        module = import_module(f"assay.cli.{name}")
+        arguments = module.parser().parse_args(argv)
+        gc.enable()
+        return int(module.command(arguments) or 0)
+    except SystemExit as left:  # argparse has said why
+        return int(left.code or 0)
+    except BrokenPipeError:  # whoever read us has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except KeyboardInterrupt:
+        return _say("interrupted", 130)
+    except Exception as error:
+        code = getattr(error, "exit_code", None)
+        if code is None:
+            raise
+        return _say(f"assay {name}: {error}", code)
+
+
+def _say(problem: str, code: int = 2) -> int:
+    print(problem, file=sys.stderr)
+    return code
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  assay {name:<{width}}  {what}" for name, what in COMMANDS.items())
+    return f"""Assay tells whether a search is good, for whom it fails, and how sure that is.
+
+{commands}
+
+`assay COMMAND --help` shows its options with examples.
+
+  assay demo
+  assay eval qrels.txt run.txt -m nDCG@10 -m R@100
+"""

@@ -1,0 +1,64 @@
+"""assay demo: the main job on a built-in help centre."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from assay.cli.eval import hints
+from assay.cli.inputs import Inputs
+from assay.datasets import Collection, helpcentre, write
+from assay.evaluation import evaluate
+from assay.search.embedded import BM25, LSA
+from assay.views import summary
+
+_MEASURES = ("nDCG@10", "R@10", "Robustness(delta=0.5)@10", "ZeroHit@10")
+_DEPTH = 100
+_NEXT = """
+try next:
+  assay eval {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by platform
+  assay eval {folder}/helpcentre {folder}/lsa.run --by intent -m nDCG@10 --unjudged
+  assay eval {folder}/helpcentre {folder}/lsa.run --per-query --format csv
+  assay eval YOUR_QRELS YOUR_RUN"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    made = argparse.ArgumentParser(
+        "assay demo",
+        description="Score two searches of a help centre, one by words and one by vectors, side by side. "
+        "The collection, both runs and a report are left in a folder to play with.",
+        epilog="example:\n  assay demo --folder /tmp/assay-demo",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "--folder", default="assay-demo", metavar="DIR", help="where to leave the files (default: assay-demo)"
+    )
+    return made
+
+
+def command(arguments: argparse.Namespace) -> None:
+    """Search the help centre twice, score both and say what to try next."""
+    folder = Path(arguments.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    queries, qrels, documents = helpcentre()
+    _say(f"a help centre: {len(documents)} articles, {len(queries)} queries, {len(qrels):,} judgments")
+    runs = [searcher.search(queries, _DEPTH) for searcher in (BM25(documents), LSA(documents))]
+    write(Collection(queries, qrels, documents), folder / "helpcentre", format="beir")
+    for run in runs:
+        write(run, folder / f"{run.name}.run", format="trec")
+    _say("searched by words (bm25) and by vectors (lsa)\n")
+    evaluations = [evaluate(qrels, run, _MEASURES, queries, ["category"]) for run in runs]
+    print(summary(evaluations, "table"))
+    sys.stdout.flush()
+    report = folder / "report.html"
+    report.write_text(summary(evaluations, "html"), encoding="utf-8")
+    shown = argparse.Namespace(worst=3, per_query=True)
+    _say(hints(evaluations, Inputs(qrels, queries, documents, list(runs)), shown))
+    _say(f"\nthe same with drawn intervals: {report}")
+    _say(_NEXT.format(folder=folder))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,125 @@
+"""assay eval: score runs against judgments."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from assay.cli.inputs import Inputs, add_inputs
+from assay.core.errors import InputError
+from assay.evaluation import DEFAULT_MEASURES, Evaluation, evaluate
+from assay.views import FORMATS, summary
+
+_EXAMPLES = """examples:
+  assay eval qrels.txt run.txt
+  assay eval qrels.txt bm25.run dense.run -m nDCG@10 -m R@100 -m 'Robustness(delta=0.3)@10'
+  assay eval beir-folder run.txt --by category --by frequency
+  assay eval qrels.csv run.parquet --columns query_id=qid --columns doc_id=article
+  assay eval qrels.txt run.txt.gz --per-query --format csv > scores.csv
+  zcat run.gz | assay eval qrels.txt -
+
+measures: `P R RCap F Success RR AP gmAP nDCG DCG Rprec bpref infAP ERR RBP RBPResidual IPrec 11pt
+  Judged ZeroHit Robustness Quantile`, with parameters and cutoffs: P(rel=2)@10, nDCG(gain='exp')@10,
+  Robustness(delta=0.3)@10 or Robustness-0.3@10, Quantile(R@10, 0.05).
+
+exit codes: 0 done; 2 wrong use or bad input; 3 nothing can be said (no query in common)
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    made = argparse.ArgumentParser(
+        "assay eval",
+        description="Score runs against judgments: per query, per slice, with intervals.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "qrels", metavar="QRELS", help="judgments: a TREC, CSV, JSON, Parquet… file, or a BEIR folder"
+    )
+    made.add_argument("runs", metavar="RUN", nargs="+", help="what a search returned; - is standard input")
+    made.add_argument(
+        "-m",
+        "--measure",
+        action="append",
+        metavar="MEASURE",
+        help=f"what to compute, may be repeated (default: {' '.join(DEFAULT_MEASURES)})",
+    )
+    made.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="slice by a column of the query table, may be repeated; `frequency` gives head, torso and tail, "
+        "`length` and `intent` are made from the texts",
+    )
+    add_inputs(made)
+    made.add_argument("--per-query", action="store_true", help="show the score of each query")
+    made.add_argument("--format", choices=FORMATS, default="table", help="how to print (default: table)")
+    made.add_argument(
+        "--only-common", action="store_true", help="leave out judged queries missing from the run"
+    )
+    made.add_argument(
+        "--unjudged",
+        action="store_true",
+        help="show each score were the unjudged irrelevant, and were they relevant",
+    )
+    made.add_argument(
+        "--level", type=float, default=0.95, metavar="L", help="level of the intervals (default: 0.95)"
+    )
+    made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap (default: 0)")
+    made.add_argument(
+        "--worst", type=int, default=3, metavar="N", help="how many of the worst queries to name (default: 3)"
+    )
+    return made
+
+
+def command(arguments: argparse.Namespace) -> None:
+    """Score the runs and print the result."""
+    inputs = Inputs.of(arguments)
+    _check(arguments)
+    evaluations = [
+        evaluate(
+            inputs.qrels,
+            run,
+            arguments.measure or DEFAULT_MEASURES,
+            inputs.queries,
+            arguments.by,
+            documents=inputs.documents,
+            only_common=arguments.only_common,
+            unjudged=arguments.unjudged,
+            level=arguments.level,
+            seed=arguments.seed,
+        )
+        for run in inputs.runs
+    ]
+    print(summary(evaluations, arguments.format, arguments.per_query))
+    if arguments.format == "table":
+        sys.stdout.flush()
+        print(hints(evaluations, inputs, arguments), file=sys.stderr)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.worst < 0:
+        raise InputError(f"--worst must be 0 or more, found {arguments.worst}")
+
+
+def hints(evaluations: Sequence[Evaluation], inputs: Inputs, arguments: argparse.Namespace) -> str:
+    """The worst queries, and what to look at next."""
+    said = []
+    for e in evaluations if arguments.worst else []:
+        worst = [f"{_query(q, inputs)} {value:.4f}" for q, value in e.worst(n=arguments.worst)]
+        said.append(f"worst by {e.measures[0]} in {e.name}: {'; '.join(worst)}")
+    if arguments.worst and not arguments.per_query:
+        said.append("every query: --per-query")
+    return "\n" + "\n".join(said) if said else ""
+
+
+def _query(query_id: str, inputs: Inputs) -> str:
+    """A query with the beginning of its text."""
+    if inputs.queries is None or "text" not in inputs.queries.columns:
+        return query_id
+    text = str(inputs.queries.column("text", [query_id])[0] or "")
+    short = text if len(text) <= 60 else text[:59].rstrip() + "…"
+    return f"{query_id} “{short}”" if short else query_id

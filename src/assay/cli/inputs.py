@@ -1,0 +1,116 @@
+"""What commands read: judgments, runs, and tables beside them."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from assay.core.errors import InputError
+from assay.core.groups import Blocks
+from assay.core.tables import Documents, Qrels, Queries
+from assay.datasets import FORMATS, Collection, open_run, read
+
+_KINDS = ("qrels", "run", "queries", "documents")
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """The options that say where tables are and how they are written."""
+    parser.add_argument(
+        "--queries", metavar="FILE", help="the query table: ids, texts and columns to slice by"
+    )
+    parser.add_argument("--documents", metavar="FILE", help="the documents' texts, for --by intent")
+    parser.add_argument(
+        "--columns",
+        action="append",
+        default=[],
+        metavar="NAME=COLUMN",
+        help="which column of the file is query_id, doc_id, grade, score or rank; may be repeated",
+    )
+    parser.add_argument(
+        "--from",
+        dest="formats",
+        action="append",
+        default=[],
+        metavar="[KIND=]FORMAT",
+        help=f"the format, where content does not tell: {', '.join(FORMATS)}; "
+        f"KIND is one of {', '.join(_KINDS)}",
+    )
+
+
+@dataclass
+class Inputs:
+    """What a command was given, opened."""
+
+    qrels: Qrels
+    queries: Queries | None
+    documents: Documents | None
+    runs: list[Blocks]
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Inputs:
+        """Open what the arguments name."""
+        if [arguments.qrels, *arguments.runs].count("-") > 1:
+            raise InputError("standard input (-) can be read only once; give the other files by their paths")
+        columns = dict(_pairs(arguments.columns, "--columns", "query_id=qid"))
+        formats = _formats(arguments.formats)
+        whole = read(
+            arguments.qrels,
+            None if "qrels" not in formats else "qrels",
+            format=formats.get("qrels"),
+            columns=columns,
+        )
+        found = (
+            whole
+            if isinstance(whole, Collection)
+            else Collection(None, _qrels(whole, arguments, columns), None)
+        )
+        if found.qrels is None:
+            raise InputError(f"{arguments.qrels}: expected judgments, found none in this folder")
+        queries, documents = found.queries, found.documents
+        if arguments.queries:
+            queries = read(arguments.queries, "queries", format=formats.get("queries"), columns=columns)
+        if arguments.documents:
+            documents = read(
+                arguments.documents, "documents", format=formats.get("documents"), columns=columns
+            )
+        runs = [open_run(path, format=formats.get("run"), columns=columns) for path in arguments.runs]
+        return cls(found.qrels, queries, documents, _apart(runs, arguments.runs))
+
+
+def _qrels(table: Any, arguments: argparse.Namespace, columns: dict[str, str]) -> Qrels:
+    if isinstance(table, Qrels):
+        return table
+    return read(arguments.qrels, "qrels", columns=columns)
+
+
+def _pairs(given: list[str], option: str, example: str) -> Iterator[tuple[str, str]]:
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"{option} expects NAME=VALUE such as {example}, found {text!r}")
+        yield name, value
+
+
+def _formats(given: list[str]) -> dict[str, str]:
+    """The format named for each kind of table."""
+    made: dict[str, str] = {}
+    for text in given:
+        kind, _, name = text.rpartition("=")
+        if name not in FORMATS or kind not in ("", *_KINDS):
+            raise InputError(f"--from expects one of {', '.join(FORMATS)}, or KIND=FORMAT, found {text!r}")
+        made.update(dict.fromkeys((kind,) if kind else _KINDS, name))
+    return made
+
+
+def _apart(runs: list[Blocks], paths: list[str]) -> list[Blocks]:
+    """Runs with names that differ: the file's name, or its path where two have the same."""
+    seen = Counter(run.name for run in runs)
+    for run, path in zip(runs, paths, strict=True):
+        if seen[run.name] > 1:
+            run.name = path
+    if len({run.name for run in runs}) < len(runs):
+        raise InputError("the same run is given twice; give each run once")
+    return runs

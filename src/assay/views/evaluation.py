@@ -1,0 +1,202 @@
+"""Evaluations as a table for people, and as JSON, CSV, Markdown and HTML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from assay.evaluation import Evaluation
+from assay.stats import Estimate
+from assay.views import text
+
+Rows = list[list[str]]
+
+
+class Line(NamedTuple):
+    """One estimate of one run, with what it belongs to."""
+
+    measure: str
+    column: str
+    value: str
+    run: str
+    estimate: Estimate
+    unjudged: tuple[float | None, float | None] | None = None
+
+    @property
+    def slice(self) -> str:
+        """The slice as it is shown: `category: faq`, or `all`."""
+        return f"{self.column}: {self.value}" if self.column else "all"
+
+
+def lines(evaluations: Sequence[Evaluation]) -> list[Line]:
+    """The estimates, measure by measure, slice by slice, with the runs side by side."""
+    made = []
+    for measure in evaluations[0].estimates:
+        for e in evaluations:
+            made.append(Line(measure, "", "", e.name, e.estimates[measure], e.unjudged.get(measure)))
+        for place, part in enumerate(evaluations[0].slices):
+            for e in evaluations:
+                s = e.by[place]
+                ends = s.unjudged.get(measure)
+                made.append(Line(measure, part.column, part.value, e.name, s.estimates[measure], ends))
+    return made
+
+
+def summary(evaluations: Sequence[Evaluation], style: str, per_query: bool = False) -> str:
+    """All estimates (and the scores of each query, if wanted) in one of the formats."""
+    if style == "json":
+        return json.dumps({"runs": [e.to_dict(per_query) for e in evaluations]}, indent=1)
+    if per_query:
+        return _PER_QUERY[style](*_query_rows(evaluations))
+    return _SUMMARY[style](lines(evaluations), evaluations)
+
+
+def per_query(evaluations: Sequence[Evaluation], style: str) -> str:
+    """The score of each query."""
+    return summary(evaluations, style, per_query=True)
+
+
+def _query_rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], Rows]:
+    """The scores of the queries as rows of text."""
+    measures = list(evaluations[0].estimates)
+    rows = [
+        [query, e.name, *(number(scores[m]) for m in measures)]
+        for e in evaluations
+        for query, scores in e.scores.to_dict().items()
+    ]
+    if len(evaluations) > 1:
+        place = {query: i for i, query in enumerate(evaluations[0].scores.query_ids)}
+        rows.sort(key=lambda row: place.get(row[0], len(place)))
+    return ["query_id", "run", *measures], rows
+
+
+def number(value: float | None) -> str:
+    """A value for people: four decimals, a dash where there is none.
+
+    >>> number(0.5), number(None)
+    ('0.5000', '–')
+    """
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _exact(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def _csv(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
+    head = ["run", "column", "slice", "measure", "value", "low", "high", "level", "n"]
+    rows = [
+        [
+            m.run,
+            m.column,
+            m.value,
+            m.measure,
+            *map(_exact, (m.estimate.value, m.estimate.low, m.estimate.high)),
+        ]
+        for m in made
+    ]
+    for row, m in zip(rows, made, strict=True):
+        row += [repr(m.estimate.level), str(m.estimate.n)]
+    if any(m.unjudged for m in made):
+        head += ["if_unjudged_irrelevant", "if_unjudged_relevant"]
+        rows = [
+            row + [_exact(v) for v in m.unjudged or (None, None)] for row, m in zip(rows, made, strict=True)
+        ]
+    return text.csv(head, rows)
+
+
+def _table(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
+    head, rows, bars = _shown(made, evaluations)
+    low, high = scale(made)
+    head.append(f"{low:g}{'┄' * (text.BAR - len(f'{low:g}{high:g}'))}{high:g}")
+    drawn = [[*row, bar] for row, bar in zip(rows, bars, strict=True)]
+    return "\n\n".join([*(counts(e) for e in evaluations), text.table(head, drawn)])
+
+
+def _markdown(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
+    head, rows, _ = _shown(made, evaluations, repeat=True)
+    return "\n\n".join([*(counts(e) for e in evaluations), text.markdown(head, rows)])
+
+
+def _html(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
+    from assay.views import html
+
+    head, rows, _ = _shown(made, evaluations, repeat=True)
+    low, high = scale(made)
+    spans = [(m.estimate.low, m.estimate.value, m.estimate.high) for m in made]
+    notes = [counts(e) for e in evaluations]
+    return html.page("Evaluation", notes, html.table(head, rows, spans, low, high))
+
+
+def _shown(
+    made: list[Line], evaluations: Sequence[Evaluation], repeat: bool = False
+) -> tuple[list[str], Rows, list[str]]:
+    """Head, rows and bars of the table; what is the same for all is left out."""
+    sliced, many = any(m.column for m in made), len(evaluations) > 1
+    ranged = any(m.unjudged for m in made)
+    level = f"{100 * made[0].estimate.level:g} % interval"
+    head = ["measure", *["slice"] * sliced, *["run"] * many, "value", level, "n"]
+    head += ["unjudged irrelevant…relevant"] * ranged
+    low, high = scale(made)
+    rows, bars, last = Rows(), [], ("", "")
+    for m in made:
+        labels = [m.measure, *[m.slice] * sliced, *[m.run] * many]
+        if not repeat and (m.measure, m.slice) == last:
+            labels[: 1 + sliced] = [""] * (1 + sliced)
+        elif not repeat and m.measure == last[0]:
+            labels[0] = ""
+        last = (m.measure, m.slice)
+        rows.append([*labels, number(m.estimate.value), interval(m.estimate), str(m.estimate.n)])
+        rows[-1] += [_range(m)] * ranged
+        bars.append(text.bar(m.estimate.low, m.estimate.value, m.estimate.high, low, high))
+    return head, rows, bars
+
+
+def _range(line: Line) -> str:
+    return "–" if line.unjudged is None else "…".join(number(end) for end in line.unjudged)
+
+
+def interval(e: Estimate) -> str:
+    """An interval for people."""
+    return "–" if e.low is None and e.high is None else f"{number(e.low)} … {number(e.high)}"
+
+
+def scale(made: Sequence[Line]) -> tuple[float, float]:
+    """The ends of the axis: 0 to 1, or further where a value lies outside."""
+    ends = [v for m in made for v in (m.estimate.low, m.estimate.value, m.estimate.high) if v is not None]
+    return min([0.0, *ends]), max([1.0, *ends])
+
+
+def counts(e: Evaluation) -> str:
+    """What stands behind the numbers, in a line."""
+    c = e.counts
+    said = [f"{c.judged_queries:,} judged queries"]
+    said += [f"{c.missing_from_run:,} of them missing from the run"] * bool(c.missing_from_run)
+    said += [f"{c.without_relevant:,} without a relevant document"] * bool(c.without_relevant)
+    said += [f"{c.unjudged_in_run:,} queries of the run without judgments, left out"] * bool(
+        c.unjudged_in_run
+    )
+    said += [f"{c.ties_at_cutoff:,} with a tie at a cutoff"] * bool(c.ties_at_cutoff)
+    return f"{e.name}: {', '.join(said)}"
+
+
+def _html_rows(head: list[str], rows: Rows) -> str:
+    from assay.views import html
+
+    return html.page("Scores of each query", [], html.table(head, rows))
+
+
+_SUMMARY: dict[str, Callable[[list[Line], Sequence[Evaluation]], str]] = {
+    "table": _table,
+    "csv": _csv,
+    "md": _markdown,
+    "html": _html,
+}
+_PER_QUERY: dict[str, Callable[[list[str], Rows], str]] = {
+    "table": text.table,
+    "csv": text.csv,
+    "md": text.markdown,
+    "html": _html_rows,
+}
+FORMATS = ("table", "json", "csv", "md", "html")

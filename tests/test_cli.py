@@ -1,0 +1,203 @@
+"""The command line, as a person uses it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assay.cli import COMMANDS, run
+
+QRELS = "q1 0 a 2\nq1 0 b 1\nq2 0 c 1\n"
+RUN = "q1 Q0 b 1 0.9 t\nq1 Q0 a 2 0.8 t\nq2 Q0 x 1 0.7 t\n"
+QUERIES = "query_id\ttext\tcategory\tfrequency\nq1\treset my password\taccount\t40\nq2\tinvoice\tbilling\t2\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    (tmp_path / "bm25.run").write_text(RUN)
+    (tmp_path / "queries.tsv").write_text(QUERIES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    code = run(list(argv))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_run_is_scored_with_results_on_standard_output_and_hints_on_standard_error(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = said(capsys, "eval", "qrels.txt", "bm25.run")
+    assert code == 0
+    assert "bm25: 2 judged queries" in out
+    assert "nDCG@10" in out
+    assert "worst by nDCG@10 in bm25: q2 0.0000" in err
+
+
+def test_json_is_the_documented_shape(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(
+        capsys, "eval", "qrels.txt", "bm25.run", "-m", "RR@10", "--per-query", "--format", "json"
+    )
+    (result,) = json.loads(out)["runs"]
+    assert (code, err) == (0, "")
+    assert result["name"] == "bm25"
+    assert set(result["counts"]) >= {
+        "judged_queries",
+        "missing_from_run",
+        "unjudged_in_run",
+        "ties_at_cutoff",
+    }
+    assert result["mean"]["RR@10"]["value"] == 0.5
+    assert result["per_query"] == {"q1": {"RR@10": 1.0}, "q2": {"RR@10": 0.0}}
+
+
+def test_robustness_is_read_in_its_short_form(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(
+        capsys, "eval", "qrels.txt", "bm25.run", "-m", "Robustness-0.3@10", "--format", "json"
+    )
+    assert code == 0
+    assert list(json.loads(out)["runs"][0]["mean"]) == ["Robustness(delta=0.3)@10"]
+
+
+def test_slices_come_from_the_query_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(
+        capsys, "eval", "qrels.txt", "bm25.run", "--queries", "queries.tsv", "--by", "category"
+    )
+    assert code == 0
+    assert "category: account" in out
+    assert "“invoice”" in err
+
+
+def test_several_runs_stand_side_by_side(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "dense.run").write_text(RUN.replace(" x ", " c "))
+    code, out, _ = said(capsys, "eval", "qrels.txt", "bm25.run", "dense.run", "-m", "R@10", "--format", "csv")
+    rows = [line.split(",")[:5] for line in out.splitlines()[1:]]
+    assert code == 0
+    assert rows == [["bm25", "", "", "R@10", "0.5"], ["dense", "", "", "R@10", "1.0"]]
+
+
+def test_runs_of_the_same_name_are_told_apart_by_their_paths(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "new").mkdir()
+    (folder / "new" / "bm25.run").write_text(RUN)
+    _, out, _ = said(capsys, "eval", "qrels.txt", "bm25.run", "new/bm25.run", "--format", "json")
+    assert [r["name"] for r in json.loads(out)["runs"]] == ["bm25.run", "new/bm25.run"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "words"),
+    [
+        (["eval", "qrels.txt", "none.run"], 2, "none.run: cannot be read: No such file"),
+        (["eval", "qrels.txt", "bm25.run", "-m", "nDGC@10"], 2, "did you mean nDCG?"),
+        (["eval", "qrels.txt", "bm25.run", "-m", "P(rel=0)@10"], 2, "rel must be a whole number"),
+        (["eval", "qrels.txt", "bm25.run", "--by", "category"], 2, "--queries"),
+        (
+            ["eval", "qrels.txt", "bm25.run", "--queries", "queries.tsv", "--by", "colour"],
+            2,
+            "category, frequency",
+        ),
+        (["eval", "qrels.txt", "bm25.run", "--level", "95"], 2, "between 0 and 1"),
+        (["eval", "qrels.txt", "bm25.run", "bm25.run"], 2, "given twice"),
+        (["eval", "qrels.txt", "bm25.run", "--columns", "query_id"], 2, "NAME=VALUE"),
+        (["eval", "qrels.txt", "bm25.run", "--from", "xml"], 2, "trec"),
+        (["eval", "qrels.txt"], 2, "RUN"),
+        (["evla", "qrels.txt"], 2, "there is no command 'evla'"),
+    ],
+)
+def test_wrong_use_says_what_to_do(
+    folder: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, words: str
+) -> None:
+    got, out, err = said(capsys, *argv)
+    assert (got, out) == (code, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_a_bad_line_is_named_with_its_file_and_number(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.run").write_text(RUN + "q2 Q0 y 2 high t\n")
+    code, _, err = said(capsys, "eval", "qrels.txt", "bad.run")
+    assert code == 2
+    assert "bad.run:4: expected a number as the score, found 'high'" in err
+
+
+def test_no_query_in_common_leaves_with_3(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "other.run").write_text("z9 Q0 a 1 1.0 t\n")
+    code, _, err = said(capsys, "eval", "qrels.txt", "other.run")
+    assert code == 3
+    assert "shares no query" in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, name, "--help")
+    assert code == 0
+    assert "example" in out
+    assert f"assay {name}" in out
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "--help")
+    assert all(f"assay {name}" in out for name in COMMANDS)
+
+
+def assay(*argv: str, stdin: str | None = None, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).parent / "assay"), *argv]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+def test_standard_input_is_a_run(folder: Path) -> None:
+    done = assay("eval", "qrels.txt", "-", "-m", "RR@10", "--format", "csv", stdin=RUN, cwd=folder)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1].startswith("stdin,,,RR@10,0.5")
+
+
+def test_the_program_leaves_with_the_code_of_its_error(folder: Path) -> None:
+    done = assay("eval", "qrels.txt", "nothing", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+    program = Path(sys.executable).parent / "assay"
+    done = subprocess.run(
+        f"{program} eval qrels.txt bm25.run --per-query | head -c 5",
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    assert done.stdout == "query"
+    assert "Traceback" not in done.stderr
+
+
+def test_the_demo_shows_both_searches_and_leaves_files_to_play_with(tmp_path: Path) -> None:
+    done = assay("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "category: paraphrase" in done.stdout
+    assert {p.name for p in (tmp_path / "assay-demo").iterdir()} == {
+        "bm25.run",
+        "helpcentre",
+        "lsa.run",
+        "report.html",
+    }
+    folder = tmp_path / "assay-demo"
+    again = assay(
+        "eval", "helpcentre", "bm25.run", "lsa.run", "--by", "intent", "--by", "frequency", cwd=folder
+    )
+    assert again.returncode == 0, again.stderr
+    assert "intent: semantic" in again.stdout
+    assert "frequency: head" in again.stdout
+
+
+def test_the_demo_can_be_run_twice(tmp_path: Path) -> None:
+    first, second = (assay("demo", "--folder", "here", cwd=tmp_path) for _ in range(2))
+    assert first.stdout == second.stdout
+    assert os.listdir(tmp_path) == ["here"]

@@ -1,0 +1,150 @@
+"""One order: higher score first, then the larger id by its bytes."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.core.groups import Groups, MappedGroups, Segments, Wanted, bisect, order_by_id
+from assay.core.parallel import ordered_map
+from assay.core.tables import Run
+from assay.core.texts import Texts
+from assay.evaluation import evaluate
+from brute import IDS, RunDict, quick, ranked
+from test_core_texts import collision
+
+SCORES = st.sampled_from([3.0, 1.5, 1.0, 0.0, -0.0, -2.0, float("inf"), float("-inf"), 1e-300]) | st.floats(
+    allow_nan=False
+)
+DOCS = st.sampled_from(IDS) | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+RUNS = st.dictionaries(
+    st.sampled_from(["q1", "q2", "q3"]), st.dictionaries(DOCS, SCORES, min_size=1), min_size=1
+)
+
+
+def as_groups(run: RunDict) -> Groups:
+    offsets = np.cumsum([0, *map(len, run.values())])
+    ids = Texts.of([doc for docs in run.values() for doc in docs])
+    return Groups(list(run), offsets, ids, np.array([s for docs in run.values() for s in docs.values()]))
+
+
+def ranks(segments: Segments, run: RunDict) -> dict[str, dict[str, int]]:
+    """The rank of every document, as the segments say."""
+    pairs = [(place, doc) for place, docs in enumerate(run.values()) for doc in sorted(docs)]
+    groups = np.array([place for place, _ in pairs])
+    found, rank = segments.place(groups, Wanted(Texts.of([doc for _, doc in pairs])))
+    assert found.tolist() == list(range(len(pairs)))
+    made: dict[str, dict[str, int]] = {query: {} for query in run}
+    for (place, doc), number in zip(pairs, rank.tolist(), strict=True):
+        made[list(run)[place]][doc] = number
+    return made
+
+
+@quick
+@given(RUNS)
+def test_ranks_are_those_of_a_sorted_list(run: RunDict) -> None:
+    expected = {query: {doc: i for i, doc in enumerate(ranked(docs), 1)} for query, docs in run.items()}
+    assert ranks(as_groups(run), run) == expected
+    assert ranks(MappedGroups(run), run) == expected
+
+
+@quick
+@given(st.lists(DOCS, unique=True, min_size=1, max_size=40))
+def test_ties_fall_to_the_larger_id_by_bytes(docs: list[str]) -> None:
+    order = order_by_id(Texts.of(docs), np.array([0, len(docs)]))
+    assert [docs[row] for row in order] == sorted(docs, key=str.encode, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ties_of_long_ids_in_many_queries_fall_the_same_way(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    docs = ["x" * int(rng.integers(0, 30)) + str(number) for number in range(400)]
+    cuts = np.unique(rng.integers(0, 400, 12))
+    offsets = np.concatenate(([0], cuts[cuts > 0], [400]))
+    order = order_by_id(Texts.of(docs), offsets)
+    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+        found = [docs[row] for row in order[first:last]]
+        assert found == sorted(docs[first:last], key=str.encode, reverse=True)
+
+
+def test_a_document_that_was_not_returned_has_no_rank() -> None:
+    run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}}
+    for segments in (as_groups(run), MappedGroups(run)):
+        found, rank = segments.place(np.array([0, 0, 1]), Wanted(Texts.of(["b", "a", "b"])))
+        assert (found.tolist(), rank.tolist()) == ([1, 2], [1, 1])
+
+
+@quick
+@given(RUNS, st.integers(1, 4))
+def test_a_tie_crosses_a_cutoff_where_both_sides_have_one_score(run: RunDict, cutoff: int) -> None:
+    expected = []
+    for docs in run.values():
+        scores = sorted(docs.values(), reverse=True)
+        expected.append(len(scores) > cutoff and scores[cutoff - 1] == scores[cutoff])
+    assert as_groups(run).ties_at([cutoff]).tolist() == expected
+    assert MappedGroups(run).ties_at([cutoff]).tolist() == expected
+
+
+def test_documents_with_one_key_are_told_apart() -> None:
+    short = "doc7"
+    long = collision(short)
+    run = {"q": {short: 1.0, "other": 2.0, long: 3.0}}
+    assert ranks(as_groups(run), run) == {"q": {long: 1, "other": 2, short: 3}}
+    found, _ = as_groups({"q": {long: 1.0}}).place(np.array([0]), Wanted(Texts.of([short])))
+    assert not len(found)
+
+
+def test_documents_with_one_key_are_no_duplicates_of_each_other() -> None:
+    short, long = "doc7", collision("doc7")
+    assert as_groups({"q": {short: 1.0, long: 2.0}}).duplicate() is None
+    for docs in ([short, long, short], [long, short, short], [short, long, long], [long, short, long]):
+        frame = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": docs, "score": [3.0, 2.0, 1.0]})
+        with pytest.raises(ValueError, match="stands twice in query 'q'"):
+            Run(frame)
+
+
+def test_queries_with_one_key_are_told_apart() -> None:
+    short, long = "query7", collision("query7")
+    frame = pl.DataFrame(
+        {"query_id": [short, long, short], "doc_id": ["a", "a", "b"], "score": [1.0, 2.0, 3.0]}
+    )
+    assert Run(frame).to_dict() == {short: {"a": 1.0, "b": 3.0}, long: {"a": 2.0}}
+    assert evaluate({long: {"a": 1}}, Run(frame), "RR").estimates["RR"].value == 1.0
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 1000])
+def test_blocks_hold_whole_queries_and_every_row(rows: int) -> None:
+    run = {f"q{i}": {f"d{j}": float(j) for j in range(1 + i % 4)} for i in range(20)}
+    blocks = list(as_groups(run).split(rows))
+    made = [
+        (query, int(length))
+        for block in blocks
+        for query, length in zip(block.query_ids, block.lengths, strict=True)
+    ]
+    assert made == [(query, len(docs)) for query, docs in run.items()]
+    assert [doc for block in blocks for doc in block.ids.tolist()] == [
+        d for docs in run.values() for d in docs
+    ]
+
+
+@quick
+@given(st.lists(st.integers(0, 9), max_size=20), st.integers(-1, 10))
+def test_bisect_finds_the_first_place_not_before(numbers: list[int], goal: int) -> None:
+    values = np.array(sorted(numbers), np.float64)
+    found = bisect(
+        values, np.array([0]), np.array([len(values)]), np.array([float(goal)]), lambda v, g: v < g
+    )
+    assert found.tolist() == [sum(number < goal for number in numbers)]
+
+
+def test_work_in_threads_comes_back_in_order() -> None:
+    assert list(ordered_map(lambda x: x * x, range(200))) == [x * x for x in range(200)]
+
+
+def test_an_error_in_a_thread_reaches_the_caller() -> None:
+    def fails(number: int) -> int:
+        return 1 // (number - 50)
+
+    with pytest.raises(ZeroDivisionError):
+        list(ordered_map(fails, range(200)))

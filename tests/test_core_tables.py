@@ -1,0 +1,256 @@
+"""Tables are checked at the door, named by their content, and the same whichever way they came."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from assay.core.errors import (
+    AssayError,
+    FormatError,
+    InputError,
+    MeasureError,
+    MissingExtraError,
+    TableError,
+    UndecidableError,
+)
+from assay.core.tables import Documents, Qrels, Queries, Run, Scores
+from assay.datasets.sources import Source
+from assay.datasets.trec import RunFile, read_qrels
+from assay.evaluation import evaluate
+from brute import QrelsDict, RunDict, World, quick, worlds
+
+MEASURES = ("nDCG@3", "AP", "RR", "bpref", "infAP", "ERR", "RBP", "Judged@2", "Robustness(delta=0.3)@3")
+
+
+def frame(data: QrelsDict | RunDict, column: str, seed: int | None = None) -> pl.DataFrame:
+    """The rows as a frame, shuffled if there is a seed."""
+    rows = [(query, doc, value) for query, docs in data.items() for doc, value in docs.items()]
+    made = pl.DataFrame(rows, schema=["query_id", "doc_id", column], orient="row")
+    return made if seed is None else made.sample(fraction=1, shuffle=True, seed=seed)
+
+
+def written(world: World, folder: Path) -> tuple[Qrels, RunFile]:
+    """The world as TREC files (ids without blanks only)."""
+    qrels, run = ({q.replace(" ", "_"): docs for q, docs in side.items()} for side in world)
+    judged, returned = folder / "some.qrels", folder / "some.run"
+    judged.write_text("".join(f"{q} 0 {d} {g}\n" for q, docs in qrels.items() for d, g in docs.items()))
+    returned.write_text("".join(f"{q} Q0 {d} 1 {s} t\n" for q, docs in run.items() for d, s in docs.items()))
+    return Qrels.from_groups(read_qrels(Source(judged))), RunFile(Source(returned))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files")
+
+
+@quick
+@given(world=worlds(lowest=-1), seed=st.integers(0, 9))
+def test_a_dictionary_a_table_and_a_file_give_the_same_digits(folder: Path, world: World, seed: int) -> None:
+    qrels, run = world
+    tables = evaluate(Qrels(frame(qrels, "grade", seed)), Run(frame(run, "score", seed)), MEASURES)
+    files = evaluate(*written(world, folder), MEASURES)
+    expected = evaluate(qrels, run, MEASURES).scores.to_dict()
+    assert tables.scores.to_dict() == expected
+    assert files.scores.to_dict() == {query.replace(" ", "_"): v for query, v in expected.items()}
+
+
+def test_the_ways_in_may_be_mixed() -> None:
+    qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 0.1, "b": 0.1, "c": 0.1}}
+    ways_q: list[Any] = [qrels, Qrels(qrels), frame(qrels, "grade"), Qrels(qrels).frame.to_arrow()]
+    ways_r: list[Any] = [run, Run(run), frame(run, "score"), Run(run).frame.to_arrow()]
+    found = {evaluate(q, r, MEASURES).scores.digest for q in ways_q for r in ways_r}
+    assert len(found) == 1
+
+
+@quick
+@given(worlds(), st.integers(0, 99))
+def test_the_digest_ignores_the_order_of_rows(world: World, seed: int) -> None:
+    qrels, run = world
+    assert Qrels(frame(qrels, "grade", seed)).digest == Qrels(qrels).digest
+    assert Run(frame(run, "score", seed)).digest == Run(run).digest
+    assert Run(frame(run, "score", seed)) == Run(run)
+    assert len({Run(run), Run(frame(run, "score", seed))}) == 1
+
+
+@quick
+@given(worlds(), worlds())
+def test_other_rows_have_another_digest(first: World, second: World) -> None:
+    assume(first[1] != second[1])
+    assert Run(first[1]).digest != Run(second[1]).digest
+
+
+@quick
+@given(worlds(), st.sampled_from(["query", "doc", "value", "drop", "add", "swap"]))
+def test_the_digest_notices_any_change(world: World, change: str) -> None:
+    run = copy.deepcopy(world[1])
+    query = next(iter(run))
+    doc, score = next(iter(run[query].items()))
+    if change == "query":
+        run = {q + "'" if q == query else q: docs for q, docs in run.items()}
+    elif change == "doc":
+        run[query] = {d + "'" if d == doc else d: s for d, s in run[query].items()}
+    elif change == "value":
+        run[query][doc] = float(np.nextafter(score, 9.0))
+    elif change == "drop":
+        del run[query][doc]
+        assume(any(run.values()))
+    elif change == "add":
+        run[query]["new"] = 0.0
+    else:
+        other = list(run[query])[-1]
+        assume(run[query][other] != score)
+        run[query][doc], run[query][other] = run[query][other], score
+    assert Run(run).digest != Run(world[1]).digest
+
+
+def test_qrels_and_a_run_of_the_same_rows_are_not_the_same() -> None:
+    rows = {"q": {"a": 1}}
+    assert Qrels(rows).digest != Run(rows).digest
+    assert Qrels(rows) != Run(rows)
+
+
+def test_minus_zero_is_zero() -> None:
+    assert Run({"q": {"a": 0.0}}) == Run({"q": {"a": -0.0}})
+
+
+def test_digests_of_scores_and_queries_ignore_the_order_of_rows() -> None:
+    first = Scores(["a", "b"], {"RR": np.array([1.0, 0.5])})
+    assert first.digest == Scores(["b", "a"], {"RR": np.array([0.5, 1.0])}).digest
+    assert first.digest != Scores(["b", "a"], {"RR": np.array([1.0, 0.5])}).digest
+    queries = Queries({"query_id": ["a", "b"], "text": ["x", "y"]})
+    assert queries == Queries({"text": ["y", "x"], "query_id": ["b", "a"]})
+    assert queries != Queries({"query_id": ["a", "b"], "text": ["y", "x"]})
+
+
+@quick
+@given(worlds())
+def test_nothing_given_is_changed(world: World) -> None:
+    before = copy.deepcopy(world)
+    table = frame(world[1], "score")
+    evaluate(*world, MEASURES, unjudged=True)
+    evaluate(world[0], table, MEASURES)
+    assert world == before
+    assert [list(docs) for docs in world[1].values()] == [list(docs) for docs in before[1].values()]
+    assert table.equals(frame(before[1], "score"))
+
+
+@quick
+@given(worlds())
+def test_tables_go_out_as_they_came_in(world: World) -> None:
+    qrels, run = world
+    assert Qrels(qrels).to_dict() == qrels
+    assert Run(Run(run).frame).to_dict() == run
+    assert Run(pa.table(Run(run))).to_dict() == run
+    assert Run(pd.DataFrame(Run(run).frame.to_dict(as_series=False))).to_dict() == run
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({}, "expected rows of qrels, found none"),
+        ({"q": {}}, "expected rows of qrels, found none"),
+        ({"q": {"a": float("nan")}}, "the grade of document 'a' in query 'q' is not a number"),
+        ({"q": {"b": 1, "a": 0.5}}, "the grade of 'a' in query 'q' must be a whole number"),
+        ({"q": {"a": float("inf")}}, "the grade of 'a' in query 'q' must be a whole number"),
+        ({"q": {"a": 1e300}}, "the grade of 'a' in query 'q' must be a whole number"),
+        ({"q": {"a": "1"}}, "found a value that is no number"),
+        ({"q": {"a": None}}, "found a value that is no number"),
+        ({"q": 3}, "expected {query: {document: number}}, found int for query 'q'"),
+        ({"q": "abc"}, "expected {query: {document: number}}, found str for query 'q'"),
+        ({"q": ["a"], "p": "abc"}, "expected {query: {document: number}}, found str for query 'p'"),
+        ({1: {"a": 1}}, "expected ids as strings, found 1"),
+        ({"q": {1: 1}}, "expected ids as strings, found 1"),
+        ({"q": {"a": 1, 2: 1}}, "expected document ids as strings"),
+        ({"q": {"a\0b": 1}}, "an id contains a NUL character"),
+        ({"q": ["a", "b", "a"]}, "a document stands twice in query 'q'"),
+        (3, "expected a table (Polars, pandas, PyArrow, DuckDB, rows) or {query: {document: number}}"),
+        (pl.DataFrame({"query_id": ["q"], "doc_id": ["a"]}), "no grade among query_id, doc_id"),
+        (pl.DataFrame({"qid": ["q"], "docno": ["a"], "rel": ["x"]}), "must be numbers, found 'x' in row 1"),
+        (pl.DataFrame({"qid": ["q"], "docno": [1.5], "rel": [1]}), "ids must be text or whole numbers"),
+        (pl.DataFrame({"qid": ["q", None], "docno": ["a", "b"], "rel": [1, 1]}), "the first in row 2"),
+        (
+            pl.DataFrame({"qid": ["q"] * 2, "docno": ["a"] * 2, "rel": [1, 1]}),
+            "'a' stands twice in query 'q'",
+        ),
+    ],
+)
+def test_what_has_no_place_in_qrels_is_refused(data: Any, problem: str) -> None:
+    with pytest.raises(TableError) as caught:
+        Qrels(data)
+    assert problem in str(caught.value)
+
+
+def test_a_run_with_nan_is_refused_and_says_where() -> None:
+    with pytest.raises(TableError, match="the score of document 'b' in query 'q' is not a number"):
+        Run({"p": {"a": 1.0}, "q": {"a": 1.0, "b": float("nan")}})
+
+
+def test_a_list_is_a_ranking_in_a_run_and_relevant_documents_in_qrels() -> None:
+    assert Run({"q": ["a", "b"], "p": {"a": 0.1, "b": 0.9}}).to_dict() == {
+        "q": {"a": 2.0, "b": 1.0},
+        "p": {"a": 0.1, "b": 0.9},
+    }
+    assert Qrels({"q": ["a", "b"]}).to_dict() == {"q": {"a": 1.0, "b": 1.0}}
+    assert evaluate({"q": ["b"]}, {"q": ["a", "b"]}, "RR").estimates["RR"].value == 0.5
+
+
+def test_ids_may_hold_anything_but_nul() -> None:
+    docs = {"a\nb": 1.0, "c\td": 2.0, "": 3.0, " ": 4.0, "é\r\n": 5.0}
+    assert Run({"q": docs}).to_dict() == Run(Run({"q": docs}).frame).to_dict() == {"q": docs}
+    for rank, doc in enumerate(reversed(docs), 1):
+        assert evaluate({"q": {doc: 1}}, {"q": docs}, "RR").scores["RR"].tolist() == [1 / rank]
+
+
+def test_columns_are_found_by_the_names_people_use() -> None:
+    rows = {"Topic": ["q"], "docno": ["a"], "Rel": [2]}
+    assert Qrels(pl.DataFrame(rows)) == Qrels({"q": {"a": 2}})
+    odd = pl.DataFrame({"frage": [7], "text": [3], "punkte": [0.5]})
+    named = Run(odd, columns={"query_id": "frage", "doc_id": "text", "score": "punkte"})
+    assert named.to_dict() == {"7": {"3": 0.5}}
+    with pytest.raises(TableError, match="there is no column 'x' among frage, text, punkte"):
+        Run(odd, columns={"query_id": "x"})
+
+
+def test_ranks_stand_in_for_scores_that_are_not_there() -> None:
+    rows = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "rank": [2, 1]})
+    assert evaluate({"q": {"b": 1}}, Run(rows), "RR").estimates["RR"].value == 1.0
+
+
+def test_a_table_of_queries_has_each_query_once() -> None:
+    with pytest.raises(TableError, match="query_id 'a' stands twice in the table"):
+        Queries({"query_id": ["a", "b", "a"]})
+    with pytest.raises(TableError, match="expected a column query_id, found text"):
+        Queries({"text": ["x"]})
+    with pytest.raises(TableError, match="must have the same length"):
+        Queries({"query_id": ["a"], "text": []})
+    assert Documents({"doc_id": [1], "text": ["x"]}).texts() == {"1": "x"}
+
+
+def test_scores_say_none_where_a_value_is_undefined() -> None:
+    scores = Scores(["a", "b"], {"RCap@5": np.array([1.0, np.nan])})
+    assert scores.to_dict() == {"a": {"RCap@5": 1.0}, "b": {"RCap@5": None}}
+    assert scores.frame["value"].to_list() == [1.0, None]
+    assert len(scores) == 2
+
+
+@pytest.mark.parametrize("kind", [FormatError, TableError, MeasureError, MissingExtraError])
+def test_what_was_given_wrongly_leaves_with_two_and_is_a_value_error(kind: type[AssayError]) -> None:
+    assert issubclass(kind, InputError)
+    assert issubclass(kind, ValueError)
+    assert kind.exit_code == 2
+    assert UndecidableError.exit_code == 3
+    assert not issubclass(UndecidableError, InputError)
+
+
+def test_errors_say_where_and_what_to_do() -> None:
+    assert str(FormatError("is wrong", "a.run", 3)) == "a.run:3: is wrong"
+    assert str(FormatError("is wrong", "a.run")) == "a.run: is wrong"
+    assert "pip install 'assay[demo]'" in str(MissingExtraError("scikit-learn", "the demo", "demo"))
