@@ -15,10 +15,12 @@ help: ## what there is
 
 .venv/demo: .venv/made
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[demo]'
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 .venv/test: .venv/made
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group test
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 .venv/bench: .venv/test
@@ -41,8 +43,9 @@ test: lint ## everything that must hold
 bench: .venv/bench ## time Assay beside its peers; the tables of docs/benchmarks.md
 	$(BIN)/python benchmarks/measures.py
 
-docs: .venv/test ## write the reference pages from the code
+docs: .venv/test ## write the reference pages and the picture from the code
 	$(BIN)/python scripts/reference.py
+	$(BIN)/python scripts/picture.py
 
 clean: ## forget what was installed and built
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -181,8 +181,10 @@ def variants(samples: Samples) -> str:
     for name, mine in ours.items():
         row = [name, number(mine[0].megabytes), taken(mine, first), ratio(mine, ours["sorted"], first)]
         rival = theirs.get(name, [])
-        rows.append([*row, taken(rival, first), ratio(rival, mine, first), middle(mine, peak)])
-    head = ["file", "MB", "assay, s", "over sorted", "pytrec_eval, s", "ratio", "assay's peak, MB"]
+        rows.append(
+            [*row, middle(mine, cpu), middle(mine, peak), taken(rival, first), ratio(rival, mine, first)]
+        )
+    head = ["file", "MB", "assay, s", "over sorted", "CPU, s", "peak, MB", "pytrec_eval, s", "ratio"]
     return "## The same run, written otherwise\n\n" + table(head, rows)
 
 

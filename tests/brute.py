@@ -55,7 +55,8 @@ def value(measure: Measure | str, qrels: QrelsDict, run: RunDict, query: str) ->
     if measure.name == "ERR" and params["max_grade"] is None:
         params["max_grade"] = max(0, *(grade for docs in qrels.values() for grade in docs.values()))
     grades = returned_grades(qrels, run, query)
-    return BRUTE[measure.name](grades, list(qrels[query].values()), measure.cutoff, **params)
+    found: float | None = BRUTE[measure.name](grades, [*qrels[query].values()], measure.cutoff, **params)
+    return found
 
 
 def count(grades: Grades, least: int) -> int:
@@ -182,8 +183,25 @@ def robustness(grades: Grades, judged: list[int], k: int, delta: float, rel: int
 
 
 BRUTE: dict[str, Callable[..., Any]] = {
-    **{"P": p, "R": r, "RCap": rcap, "F": f, "Success": success, "RR": rr, "AP": ap, "gmAP": ap},
-    **{"DCG": dcg, "nDCG": ndcg, "Rprec": rprec, "bpref": bpref, "infAP": infap, "ERR": err},
-    **{"RBP": rbp, "RBPResidual": rbp_residual, "IPrec": iprec, "11pt": eleven},
-    **{"Judged": judged_share, "ZeroHit": zero_hit, "Robustness": robustness},
+    "P": p,
+    "R": r,
+    "RCap": rcap,
+    "F": f,
+    "Success": success,
+    "RR": rr,
+    "AP": ap,
+    "gmAP": ap,
+    "DCG": dcg,
+    "nDCG": ndcg,
+    "Rprec": rprec,
+    "bpref": bpref,
+    "infAP": infap,
+    "ERR": err,
+    "RBP": rbp,
+    "RBPResidual": rbp_residual,
+    "IPrec": iprec,
+    "11pt": eleven,
+    "Judged": judged_share,
+    "ZeroHit": zero_hit,
+    "Robustness": robustness,
 }

@@ -117,6 +117,17 @@ def test_qrels_and_a_run_of_the_same_rows_are_not_the_same() -> None:
     assert Qrels(rows) != Run(rows)
 
 
+def test_what_changes_places_changes_the_digest() -> None:
+    digests = {
+        Run({"a": {"b": 1.0}, "c": {"d": 2.0}}).digest,
+        Run({"b": {"a": 1.0}, "c": {"d": 2.0}}).digest,  # a query for its document
+        Run({"a": {"d": 2.0}, "c": {"b": 1.0}}).digest,  # documents between queries
+        Run({"a": {"b": 2.0}, "c": {"d": 1.0}}).digest,  # scores between documents
+        Run({"a": {"b": 1.0, "d": 2.0}}).digest,
+    }
+    assert len(digests) == 5
+
+
 def test_minus_zero_is_zero() -> None:
     assert Run({"q": {"a": 0.0}}) == Run({"q": {"a": -0.0}})
 

@@ -94,6 +94,12 @@ def test_the_last_string_is_read_inside_the_buffer() -> None:
     assert texts.word(5).tolist() == [0]
 
 
+def test_mixing_is_the_finaliser_of_splitmix64() -> None:
+    states = np.arange(1, 6, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1234567)
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert mix(states).tolist() == [*published, 4593380528125082431, 16408922859458223821]
+
+
 def test_mixing_can_be_undone() -> None:
     words = np.random.default_rng(0).integers(0, _WORD, 100, np.uint64)
     assert [unmix(int(word)) for word in mix(words)] == words.tolist()

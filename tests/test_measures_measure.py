@@ -1,7 +1,7 @@
 """A measure is a value: it prints, compares and reads back, and a wrong one is refused when made."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import assay
@@ -92,7 +92,7 @@ def measures(draw: st.DrawFn, names: tuple[str, ...] = tuple(OURS)) -> Measure:
     return made
 
 
-@quick
+@settings(quick, max_examples=500)
 @given(measures())
 def test_reading_what_was_printed_gives_the_same_measure(made: Measure) -> None:
     again = parse(str(made))

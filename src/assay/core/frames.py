@@ -57,6 +57,8 @@ def _of_rows(rows: Sequence[Any]) -> pl.DataFrame:
 def pairs_from(data: Any, kind: type[Pairs], columns: Mapping[str, str]) -> Iterator[Piece]:
     """The rows of a table of qrels or of a run."""
     frame = _named(frame_of(data), kind, columns)
+    if frame.is_empty():
+        raise TableError(f"expected rows of {kind.__name__.lower()}, found none")
     nulls = {name: frame[name].null_count() for name in frame.columns}
     for name, count in nulls.items():
         if count:

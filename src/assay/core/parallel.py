@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -20,12 +21,11 @@ def ordered_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterat
     [1, 2, 3]
     """
     source = iter(items)
-    first = list(zip(range(2), source, strict=False))
-    if len(first) < 2 or WORKERS == 1:  # nothing to share: threads would only cost their start
-        yield from (work(item) for _, item in first)
-        yield from map(work, source)
-        return
-    yield from _threaded(work, [item for _, item in first], source)
+    first = list(islice(source, 3))
+    if len(first) < 3 or WORKERS == 1:  # little to share: threads would only cost their start
+        yield from map(work, chain(first, source))
+    else:
+        yield from _threaded(work, first, source)
 
 
 def _threaded(work: Callable[[Item], Result], first: list[Item], rest: Iterator[Item]) -> Iterator[Result]:

@@ -256,7 +256,8 @@ class Keyed:
         """The rows as a Polars frame."""
         import polars as pl
 
-        return pl.DataFrame(self.columns, infer_schema_length=None)
+        columns = {name: _of_one_type(values) for name, values in self.columns.items()}
+        return pl.DataFrame(columns, infer_schema_length=None)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.frame.__arrow_c_stream__(requested_schema)
@@ -355,6 +356,12 @@ def _hash(content: bytes) -> str:
 def _listing(values: Sequence[Any]) -> list[Any]:
     """A column as a list of Python values, also where it is an array."""
     return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def _of_one_type(values: list[Any]) -> list[Any]:
+    """A column with all its numbers as floats where some of them are."""
+    kinds = {type(value) for value in values} - {type(None)}
+    return [v if v is None else float(v) for v in values] if kinds == {int, float} else values
 
 
 def _same(value: Any) -> Any:

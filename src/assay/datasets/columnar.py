@@ -68,8 +68,14 @@ def _kept(found: Queries | Documents, label: str, name: str) -> Any:
         problem = f"{name} needs one type for each column: {first}; write jsonl instead"
         raise FormatError(problem, label) from None
     for column, values in found.columns.items():
-        if frame[column].to_list() != values:
+        if frame[column].dtype == pl.Object or not _same(frame[column].to_list(), values):
             raise FormatError(
                 f"column {column!r} would not be the same in {name}: write jsonl instead", label
             )
     return frame
+
+
+def _same(found: list[Any], values: list[Any]) -> bool:
+    """Whether two columns are equal, where True is not 1."""
+    flags = [[isinstance(value, bool) for value in column] for column in (found, values)]
+    return found == values and flags[0] == flags[1]

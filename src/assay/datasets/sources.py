@@ -181,10 +181,11 @@ class Source:
         """Where the last whole line of the buffer ends."""
         near = buffer[max(0, end - longest) : end].tobytes().rfind(b"\n")
         if near < 0 and end > longest:
+            begin = buffer[:end].tobytes().rfind(b"\n") + 1
             raise FormatError(
                 f"a line is longer than {longest >> 20} MiB, so this is no file of short lines",
                 self.label,
-                self.line_at(offset - end),
+                self.line_at(offset - end + begin),
             )
         return max(0, end - longest) + near + 1
 
@@ -196,6 +197,9 @@ def _keep_freed_memory() -> None:
     until it has seen one of 32 MB freed (mallopt(3), M_MMAP_THRESHOLD).
     """
     np.empty((32 << 20) - (1 << 12), np.uint8)
+
+
+_SIP = 1 << 11  # packed bytes at a time: four of them can stand for 128 KiB
 
 
 class _Zstd(io.RawIOBase):
@@ -217,7 +221,7 @@ class _Zstd(io.RawIOBase):
 
     def readinto(self, room: memoryview) -> int:  # type: ignore[override]
         while not self._ready:
-            packed = self._frame.unused_data or self._raw.read(1 << 17)
+            packed = self._frame.unused_data or self._raw.read(_SIP)
             if self._frame.eof:
                 self._frame, self._begun = self._make(), False
             if not packed:

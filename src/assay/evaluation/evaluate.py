@@ -61,7 +61,8 @@ class Evaluation:
         self.slices, self.ranges, self.level, self.seed = slices, ranges or {}, level, seed
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{m} {v.mean():.4f}" for m, v in self.scores.values.items())
+        values = ((m, central(self.scores[m], m.kind, _q(m))) for m in self.measures)
+        shown = ", ".join(f"{m} undefined" if v is None else f"{m} {v:.4f}" for m, v in values)
         return f"Evaluation({self.name!r}, {self.counts.judged_queries:,} queries: {shown})"
 
     @cached_property

@@ -111,12 +111,17 @@ def _table(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
     low, high = scale(made)
     head.append(f"{low:g}{'┄' * (text.BAR - len(f'{low:g}{high:g}'))}{high:g}")
     drawn = [[*row, bar] for row, bar in zip(rows, bars, strict=True)]
-    return "\n\n".join([*(counts(e) for e in evaluations), text.table(head, drawn)])
+    return _noted(evaluations, text.table(head, drawn), "\n")
 
 
 def _markdown(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
     head, rows, _ = _shown(made, evaluations, repeat=True)
-    return "\n\n".join([*(counts(e) for e in evaluations), text.markdown(head, rows)])
+    return _noted(evaluations, text.markdown(head, rows), "  \n")
+
+
+def _noted(evaluations: Sequence[Evaluation], body: str, newline: str) -> str:
+    """A table under the lines that say what stands behind it."""
+    return newline.join(counts(e) for e in evaluations) + "\n\n" + body
 
 
 def _html(made: list[Line], evaluations: Sequence[Evaluation]) -> str:

@@ -1,0 +1,196 @@
+"""Bytes from a path, however they are packed."""
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from zstandard import ZstdCompressor
+
+from assay.core.errors import FormatError
+from assay.datasets.sources import Source
+from tables import quick
+
+LINES = b"one\ntwo\nthree\n"
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gz": gzip.compress,
+    "zst": ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+def test_the_bytes_are_the_same_however_they_are_packed(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(PACKERS[packing](LINES))
+    source = Source(path)
+    assert source.read() == source.head() == LINES
+    assert list(source.lines()) == [(1, b"one"), (2, b"two"), (3, b"three")]
+    assert source.is_plain() == (packing == "plain")
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+def test_several_packed_parts_are_read_one_after_the_other(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(PACKERS[packing](b"a\n") + PACKERS[packing](b"b\n"))
+    assert Source(path).read() == b"a\nb\n"
+
+
+@pytest.mark.parametrize("text", [b"\xef\xbb\xbfa\nb\n", b"\xef\xbb\xbfa\nb", b"\xef\xbb\xbfa"])
+def test_a_byte_order_mark_is_left_out(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(text)
+    first = next(iter(Source(path).lines()))
+    assert first == (1, b"a")
+    assert Source(path).head().startswith(b"a")
+    assert Source(path).read().startswith(b"a")
+
+
+@quick
+@given(st.lists(st.binary(max_size=9).map(lambda b: b.replace(b"\n", b"")), min_size=1), st.integers(1, 20))
+def test_chunks_of_any_size_hold_whole_lines(lines: list[bytes], size: int) -> None:
+    text = b"x" + b"\n".join(lines)
+    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"assay-chunks-{os.getpid()}"
+    path.write_bytes(text)
+    try:
+        chunks = [chunk.data.tobytes() for chunk in Source(path).chunks(size)]
+    finally:
+        path.unlink()
+    assert b"".join(chunks) == text + (b"" if text.endswith(b"\n") else b"\n")
+    assert all(chunk.endswith(b"\n") for chunk in chunks)
+
+
+@pytest.mark.parametrize("packing", ["gz", "zst"])
+def test_a_packed_file_that_is_cut_short_is_refused_with_the_line(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / f"cut.{packing}"
+    text = b"".join(b"%d\n" % (7919 * number % 100_003) for number in range(50_000))
+    packed = PACKERS[packing](text)
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(FormatError, match="cut short") as caught:
+        list(Source(path).lines())
+    assert caught.value.path == str(path)
+    assert caught.value.line is not None
+
+
+def test_a_packed_file_with_garbage_inside_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bad.gz"
+    packed = bytearray(gzip.compress(os.urandom(10_000)))
+    packed[3000:3100] = b"\xff" * 100
+    path.write_bytes(packed)
+    with pytest.raises(FormatError, match=r"bad\.gz.*cannot be read"):
+        Source(path).read()
+
+
+def test_garbage_that_says_it_is_zstd_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bad.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd" + b"\xff" * 50)
+    with pytest.raises(FormatError, match="cannot be read"):
+        Source(path).read()
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="cannot be read: No such file"):
+        Source(tmp_path / "none").head()
+
+
+def test_a_line_without_end_is_refused_after_a_mebibyte(tmp_path: Path) -> None:
+    path = tmp_path / "long"
+    path.write_bytes(b"short\n" + b"x" * (6 << 20))
+    with pytest.raises(FormatError, match=r"long:2: a line is longer than 1 MiB"):
+        list(Source(path).lines())
+
+
+def test_reading_whole_has_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    path.write_bytes(b"x" * (3 << 20))
+    with pytest.raises(FormatError, match="larger than 2 MiB"):
+        Source(path).read(2 << 20)
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+def test_standard_input_can_be_read_again(packing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given_bytes = io.BytesIO(PACKERS[packing](LINES))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given_bytes))
+    source = Source("-")
+    assert source.head() == source.read() == source.read() == LINES
+    assert (source.name, source.label) == ("stdin", "standard input")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_named_pipe_can_be_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(LINES,))
+    writer.start()
+    source = Source(path)
+    assert source.head() == source.read() == LINES
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("a/bm25.run.gz", "bm25"), ("x.jsonl", "x"), ("input.p_bert.gz", "input.p_bert"), (".csv", ".csv")],
+)
+def test_a_source_is_called_by_its_file_without_endings(path: str, name: str) -> None:
+    assert Source(path).name == name
+
+
+_PEAK = """
+import resource, sys
+from assay.core.errors import FormatError
+from assay.datasets import read
+try:
+    read(sys.argv[1], sys.argv[2], format=sys.argv[3] or None)
+except FormatError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+@pytest.fixture(scope="module")
+def endless() -> bytes:
+    """A gigabyte without a newline, packed."""
+    packed = io.BytesIO()
+    with ZstdCompressor(level=1).stream_writer(packed, closefd=False) as file:
+        for _ in range(256):
+            file.write(b"x" * (4 << 20))
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("start", "kind", "format_name"),
+    [
+        (b"q1 Q0 d 1 0.5 t\n", "run", "trec"),
+        (b"q1 Q0 d 1 0.5 t\n", "run", ""),
+        (b"", "qrels", "trec"),
+        (b"", "run", ""),
+        (b'{"query_id": "', "queries", ""),
+        (b"query_id,text\n", "queries", ""),
+        (b"query_id\ttext\n", "queries", ""),
+        (b'query_id,text\nq1,"', "queries", ""),
+        (b'[{"query": "', "queries", ""),
+        (b".I 1\n.W\n", "documents", ""),
+    ],
+)
+def test_a_line_of_a_gigabyte_is_refused_in_little_memory(
+    start: bytes, kind: str, format_name: str, endless: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "endless.zst"
+    path.write_bytes(PACKERS["zst"](start) + endless)
+    told = subprocess.run(
+        [sys.executable, "-c", _PEAK, str(path), kind, format_name],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    message, peak = told.stdout.strip().rsplit("\n", 1)
+    assert "endless.zst" in message
+    assert "MiB" in message or "cannot tell" in message
+    assert int(peak) < 500
