@@ -18,7 +18,7 @@ def shown() -> str:
     """What the command prints."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([ASSAY, "demo", "--folder", folder], check=True, capture_output=True)
-        command = [ASSAY, *COMMAND.split()[1:]]
+        command = [str(ASSAY), *COMMAND.split()[1:]]
         done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     return f"$ {COMMAND}\n\n{done.stdout.strip()}"
 
@@ -29,8 +29,8 @@ def drawn(text: str) -> str:
     width = 2 * PAD + CHAR * max(map(len, lines))
     height = 2 * PAD + LINE * len(lines)
     rows = [
-        f'<text x="{PAD}" y="{PAD + LINE * (n + 0.75)}" textLength="{CHAR * len(line):.1f}" xml:space="preserve">'
-        f"{_coloured(escape(line))}</text>"
+        f'<text x="{PAD}" y="{PAD + LINE * (n + 0.75)}" textLength="{CHAR * len(line):.1f}" '
+        f'xml:space="preserve">{_coloured(escape(line))}</text>'
         for n, line in enumerate(lines)
         if line
     ]

@@ -11,7 +11,7 @@ from assay.core.errors import InputError
 from assay.core.tables import Documents, Qrels, Queries, Run
 from assay.datasets import Collection, Kind, Table, read, write
 
-quick = settings(max_examples=1500, deadline=None)
+quick = settings(max_examples=60, deadline=None)
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Z", "Cs"), exclude_characters="#\ufeff")
 )

@@ -106,6 +106,12 @@ def test_the_help_centre_is_whole() -> None:
     assert all(isinstance(count, int) for count in asked.columns["frequency"])
 
 
+def test_metadata_may_be_missing_or_null(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"_id": "a", "text": "x", "metadata": null}\n{"_id": "b", "text": "y"}\n')
+    assert read(path) == Queries({"query_id": ["a", "b"], "text": ["x", "y"]})
+
+
 def test_packed_files_are_found_too(folder: Path, tmp_path: Path) -> None:
     found = read(folder)
     write(read(folder, "documents"), folder / "corpus.jsonl.gz")

@@ -91,6 +91,7 @@ def test_what_does_not_fit_a_line_of_tsv_is_not_written(text: str, tmp_path: Pat
         ("a.csv", "query_id,doc_id,grade\nq,a,1\nq,b,0\n"),
         ("a.csv", "\ufeffquery_id,doc_id,grade\r\nq,a,1\r\n\r\nq,b,0"),
         ("a.csv", '"qid","docno","relevance"\n"q","a","1"\n"q","b","0"\n'),
+        ("a.csv", "query_id, doc_id, grade\nq, a, 1\nq, b, 0\n"),
         ("a.csv", "grade;doc_id;query_id;by\n1;a;q;me\n0;b;q;me\n"),
         ("a.tsv", "query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t0\n"),
         ("odd.txt", "Query_ID\tDocID\tLabel\nq\ta\t1\nq\tb\t0.0\n"),
@@ -128,6 +129,12 @@ def test_columns_of_other_names_are_mapped(tmp_path: Path) -> None:
     assert read(path, columns=columns, kind="qrels") == Qrels({"q": {"a": 1}})
     with pytest.raises(FormatError, match=r"expected columns query_id, doc_id, grade; no query_id.*columns="):
         read(path, "qrels")
+
+
+def test_a_mapping_decides_between_qrels_and_a_run(tmp_path: Path) -> None:
+    path = saved(tmp_path, "query_id,doc_id,stars,score\nq,a,1,0.5\n", "a.csv")
+    assert read(path, columns={"grade": "stars"}) == Qrels({"q": {"a": 1}})
+    assert read(path) == Run({"q": {"a": 0.5}})
 
 
 def test_columns_without_names_are_mapped_by_their_place(tmp_path: Path) -> None:
@@ -186,6 +193,8 @@ def test_a_text_of_many_pages_fits_a_field(tmp_path: Path) -> None:
         ("query_id,doc_id,grade\nq,a,1\nq,b\n", "qrels", "a.csv:3: expected 3 fields .* found 2: q, b"),
         ("query_id,doc_id,grade\nq,a,1,9\n", "qrels", "a.csv:2: expected 3 fields .* found 4"),
         ("query_id,doc_id,grade\nq,a,0.5\n", "qrels", "a.csv:2: expected a whole number as the grade"),
+        ("query_id,doc_id,grade\nq,a,1e9\n", "qrels", "a.csv:2: expected a whole number as the grade"),
+        ("query_id,grade\nq,1\n", "qrels", "a.csv:1: expected columns query_id, doc_id, grade; no doc_id"),
         ("query_id,doc_id,grade\nq,a,\n", "qrels", "a.csv:2: expected a number as the grade, found ''"),
         ("query_id,doc_id,grade\nq,,1\n", "qrels", "a.csv:2: expected text as doc_id"),
         (
@@ -200,7 +209,7 @@ def test_a_text_of_many_pages_fits_a_field(tmp_path: Path) -> None:
         ('query_id,text\nq,"a\n', "queries", "a.csv:2: is no CSV"),
         ('query_id,text\nq,"a"b\n', "queries", "a.csv:2: is no CSV"),
         ('query_id,text\nq,"a\nb"\nq,c\n', "queries", "a.csv:4: query_id 'q' stands twice .first on line 2"),
-        ("text,category\na,b\n", "queries", "a.csv:2: no column query_id among text, category"),
+        ("text,category\na,b\n", "queries", "a.csv:1: no column query_id among text, category"),
         (b"query_id,text\nq,\xff\n", "queries", "a.csv:2: expected UTF-8"),
         ("query_id,doc_id\nq,a\n", None, "cannot tell qrels, run, queries and documents apart"),
         ("query_id,doc_id,grade,score\nq,a,1,2\n", None, "cannot tell qrels, run"),

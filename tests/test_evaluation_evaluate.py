@@ -209,3 +209,8 @@ def test_queries_may_come_as_a_table_of_their_own() -> None:
     queries = Queries({"query_id": ["q1", "q2", "q3", "q4"], "kind": ["x", "x", "y", "y"]})
     result = evaluate(QRELS, RUN, "RR", queries, ["kind"])
     assert [(s.value, s.n, s.estimates["RR"].value) for s in result.by] == [("x", 2, 0.75), ("y", 2, 0.0)]
+
+
+def test_the_worst_queries_are_those_with_the_highest_values_where_lower_is_better() -> None:
+    result = evaluate({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": ["a"], "q2": ["x"]}, ["ZeroHit@10"])
+    assert result.worst(n=1) == [("q2", 1.0)]

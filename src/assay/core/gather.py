@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.core.groups import Floats, Groups, expand, stable_order
-from assay.core.parallel import ordered_map
+from assay.core.parallel import for_each, ordered_map
 from assay.core.texts import Ints, Texts
 
 
@@ -47,8 +47,7 @@ def gathered(pieces: Iterable[Piece]) -> Groups:
     cuts = np.cumsum([len(part.lengths) for part in parts])[:-1]
     rows = [expand(at, part.lengths) for at, part in zip(np.split(goal, cuts), parts, strict=True)]
     values = np.empty(int(totals.sum()))
-    for part, at in zip(parts, rows, strict=True):
-        values[at] = part.values
+    for_each(lambda part, at: values.__setitem__(at, part.values), parts, rows)
     ids = Texts.scatter([part.ids for part in parts], rows)
     return Groups(names, np.concatenate(([0], np.cumsum(totals))), ids, values)
 
@@ -69,15 +68,28 @@ def _sorted(piece: Piece) -> _Sorted:
 
 def _distinct(texts: Texts) -> tuple[Ints, Ints]:
     """Where each different text first stands, in that order, and which of them every text is."""
-    _, first, label = np.unique(texts.keys(), return_index=True, return_inverse=True)
+    _, label = np.unique(texts.keys(), return_inverse=True)
+    first = _first(label)
     if not texts.take(first[label]).equal(texts).all():  # two ids share a key
         known: dict[str, int] = {}
-        slow = [known.setdefault(text, len(known)) for text in texts.tolist()]
-        _, first, label = np.unique(slow, return_index=True, return_inverse=True)
+        label = np.array([known.setdefault(text, len(known)) for text in texts.tolist()])
+        first = _first(label)
     appearance = np.argsort(first)
-    number = np.empty(len(first), np.int64)
-    number[appearance] = np.arange(len(first))
-    return first[appearance], number[label]
+    return first[appearance], _places(appearance)[label]
+
+
+def _first(label: Ints) -> Ints:
+    """Where each label first stands: the last of several assignments holds, so from the end."""
+    first = np.empty(int(label.max(initial=-1)) + 1, np.int64)
+    first[label[::-1]] = np.arange(len(label) - 1, -1, -1)
+    return first
+
+
+def _places(order: Ints) -> Ints:
+    """The place of each number in an order."""
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return places
 
 
 def _labelled(parts: Sequence[_Sorted]) -> tuple[list[str], Ints]:
@@ -89,6 +101,4 @@ def _labelled(parts: Sequence[_Sorted]) -> tuple[list[str], Ints]:
     earliest = np.full(len(at), np.iinfo(np.int64).max)
     np.minimum.at(earliest, label, first)
     appearance = np.argsort(earliest)
-    number = np.empty(len(at), np.int64)
-    number[appearance] = np.arange(len(at))
-    return queries.take(at[appearance]).tolist(), number[label]
+    return queries.take(at[appearance]).tolist(), _places(appearance)[label]

@@ -140,21 +140,10 @@ class Groups(Segments):
     def duplicate(self) -> tuple[str, str] | None:
         """A query and a document that stands twice in it, or None."""
         keys, order = self._index
-        suspects = np.flatnonzero(within(keys[1:] == keys[:-1], self.offsets))
-        first, second = order[suspects], order[suspects + 1]
-        real = self.ids.take(first).equal(self.ids.take(second))
-        if not real.any():
-            return self._duplicate_slowly(first)
-        row = int(np.maximum(first, second)[real].min())
-        query = int(np.searchsorted(self.offsets, row, "right")) - 1
-        return self.query_ids[query], self.ids[row]
-
-    def _duplicate_slowly(self, rows: Ints) -> tuple[str, str] | None:
-        """A duplicate in the queries of these rows, where another id with its key may hide it."""
-        for group in np.unique(np.searchsorted(self.offsets, rows, "right") - 1).tolist():
-            ids = self.ids.slice(int(self.offsets[group]), int(self.offsets[group + 1])).tolist()
+        suspects = order[np.flatnonzero(within(keys[1:] == keys[:-1], self.offsets))]
+        for group in distinct(np.searchsorted(self.offsets, suspects, "right") - 1).tolist():
             seen = set[str]()
-            for doc in ids:
+            for doc in self.ids.slice(int(self.offsets[group]), int(self.offsets[group + 1])).tolist():
                 if doc in seen:
                     return self.query_ids[group], doc
                 seen.add(doc)

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import TypeVar
 
 Item = TypeVar("Item")
+Other = TypeVar("Other")
 Result = TypeVar("Result")
 
 WORKERS = min(8, os.cpu_count() or 1)
@@ -26,6 +27,17 @@ def ordered_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterat
         yield from map(work, chain(first, source))
     else:
         yield from _threaded(work, first, source)
+
+
+def for_each(work: Callable[[Item, Other], None], items: Iterable[Item], others: Iterable[Other]) -> None:
+    """Do something with each item and its other, some at the same time.
+
+    >>> seen = {}
+    >>> for_each(seen.setdefault, "ab", [1, 2])
+    >>> seen
+    {'a': 1, 'b': 2}
+    """
+    deque(ordered_map(lambda pair: work(*pair), zip(items, others, strict=True)), maxlen=0)
 
 
 def _threaded(work: Callable[[Item], Result], first: list[Item], rest: Iterator[Item]) -> Iterator[Result]:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.parallel import for_each
+
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -55,7 +57,7 @@ class Texts:
         """Where each string starts in the buffer."""
         if self.words is None:
             return self._starts
-        return np.arange(len(self.lengths)) * (8 * self.words.shape[1])
+        return np.arange(0, len(self.lengths) * 8 * self.words.shape[1], 8 * self.words.shape[1])
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
@@ -90,8 +92,7 @@ class Texts:
     def scatter(cls, parts: Sequence[Texts], rows: Sequence[Ints]) -> Texts:
         """One column of several, with the strings of each part at the rows given for it."""
         lengths = np.zeros(sum(map(len, parts)), np.int64)
-        for part, at in zip(parts, rows, strict=True):
-            lengths[at] = part.lengths
+        for_each(lambda part, at: lengths.__setitem__(at, part.lengths), parts, rows)
         width = max([1, *(part.word_count() for part in parts)])
         if 8 * width * len(lengths) > 2 * int(lengths.sum()) + 16 * len(lengths):  # a few long ones
             buffer = np.concatenate([*(part.packed() for part in parts), np.zeros(PAD, np.uint8)])
@@ -100,9 +101,12 @@ class Texts:
             starts[np.concatenate(rows)] = np.cumsum(packed) - packed
             return cls(buffer, starts, lengths)
         words = np.zeros((len(lengths), width), "<u8")
-        for part, at in zip(parts, rows, strict=True):
+
+        def place(part: Texts, at: Ints) -> None:
             for number in range(part.word_count()):
                 words[at, number] = part.word(number)
+
+        for_each(place, parts, rows)
         return cls.compact(words, lengths)
 
     def __len__(self) -> int:

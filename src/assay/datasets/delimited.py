@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NoReturn
 from assay.core.errors import FormatError
 from assay.core.tables import Documents, Pairs, Queries
 from assay.datasets.formats import Format, Kind, Table, kind_of_table
-from assay.datasets.rows import WORDS, Row, check_names, is_header, kind_of, table
+from assay.datasets.rows import WORDS, Row, check_columns, check_names, is_header, kind_of, table
 from assay.datasets.sources import LONGEST_TEXT, Source
 
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
@@ -25,7 +25,8 @@ def read(source: Source, kind: Kind | None, columns: Mapping[str, str], made: Fo
     """The table of a CSV or TSV file."""
     rows = Delimited(source, made.name, columns)
     kind = kind or rows.kind()
-    if kind in ("qrels", "run"):
+    check_columns(rows.names, kind, columns, source.label)
+    if kind in ("qrels", "run") and not rows.loose:
         from assay.datasets.large import is_large, read_large
 
         if is_large(source) and (big := read_large(source, kind, columns, rows.scan())) is not None:
@@ -41,6 +42,7 @@ class Delimited:
         self.source, self.columns = source, columns
         first = next((line for _, line in self._lines() if line.strip()), "")
         self.separator = "\t" if name == "tsv" else _separator(first)
+        self.loose = '"' not in first and f"{self.separator} " in first  # "a, b": the blank is no part of b
         self._first = next(iter(self._split([(1, first)])), (1, [""]))[1]
         self.header = is_header(self._first, columns)
         self.names = self._first if self.header else self._guessed(columns)
@@ -97,7 +99,8 @@ class Delimited:
 
     def _parsed(self, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST_TEXT))
-        reader = csv.reader((line for _, line in lines), delimiter=self.separator, strict=True)
+        texts = (line for _, line in lines)
+        reader = csv.reader(texts, delimiter=self.separator, strict=True, skipinitialspace=self.loose)
         start = 1
         try:
             for fields in reader:

@@ -73,8 +73,8 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     >>> _flat({"_id": "q1", "text": "how", "metadata": {"category": "faq", "text": "x"}})
     {'_id': 'q1', 'text': 'how', 'category': 'faq', 'metadata.text': 'x'}
     """
-    metadata = row.get("metadata")
-    if "_id" not in row or not isinstance(metadata, dict):
+    metadata = row.get("metadata") or {}
+    if "_id" not in row or "metadata" not in row or not isinstance(metadata, dict):
         return row
     made = {name: value for name, value in row.items() if name != "metadata"}
     taken = {*made, "query_id", "doc_id", "text", "title"}

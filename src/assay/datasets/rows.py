@@ -22,6 +22,7 @@ _KEYED: dict[str, dict[str, tuple[str, ...]]] = {
         "text": ("contents", "content", "body", "passage"),
     },
 }
+TOO_HIGH = 1e8  # no grade is so high
 WORDS = ("text", "title")  # these columns are text even where they look like numbers
 
 
@@ -82,7 +83,7 @@ def kind_of(names: Iterable[str], columns: Mapping[str, str], label: str) -> Kin
     there = {name.lower() for name in names} | set(columns)
     docs = there & {"doc_id", *Qrels.aliases["doc_id"]}
     queries = there & {"query_id", *Qrels.aliases["query_id"]}
-    pairs = _kind_of_pairs(there, label) if docs and queries else None
+    pairs = _kind_of_pairs(there, set(columns), label) if docs and queries else None
     kind: Kind | None = pairs or _kind_of_keyed(there, bool(docs), bool(queries), label.lower())
     if kind is None:
         raise FormatError(
@@ -93,8 +94,9 @@ def kind_of(names: Iterable[str], columns: Mapping[str, str], label: str) -> Kin
     return kind
 
 
-def _kind_of_pairs(there: set[str], label: str) -> Kind | None:
-    graded, scored = bool(there & set(_GRADES)), bool(there & {"score", *_SCORES})
+def _kind_of_pairs(there: set[str], mapped: set[str], label: str) -> Kind | None:
+    sure = mapped if "grade" in mapped or mapped & {"score", "rank"} else there
+    graded, scored = bool(sure & set(_GRADES)), bool(sure & {"score", *_SCORES})
     if graded and scored:
         return None
     beir = there & {"corpus-id", "corpus_id"} and not there & set(_SCORES)
@@ -145,7 +147,7 @@ def number(value: Any, column: str) -> float:
         raise TableError(f"expected a number as the {column}, found {value!r}") from None
     if made != made:
         raise TableError(f"the {column} is NaN, which has no place here; give a number or drop the row")
-    if column == "grade" and not made.is_integer():
+    if column == "grade" and not (made.is_integer() and abs(made) < TOO_HIGH):
         raise TableError(f"expected a whole number as the grade, found {value!r}")
     return made
 
@@ -237,7 +239,7 @@ def _check_keyed(line: int, row: dict[str, Any], key: str, seen: dict[str, int],
     """Refuse a row without an id of its own or with a text that is none."""
     try:
         if key not in row:
-            raise TableError(f"no column {key} among {', '.join(row)}: name it with columns={{{key!r}: …}}")
+            raise _no_key(key, row)
         row[key] = identity(row[key], key)
     except TableError as error:
         raise FormatError(str(error), label, line) from None
@@ -258,6 +260,23 @@ def table(rows: Iterable[Row], kind: Kind, columns: Mapping[str, str], label: st
         return Run(pairs(rows, Run, columns, label), name=name)
     made = keyed(rows, kind, columns, label)
     return Queries(made) if kind == "queries" else Documents(made)
+
+
+def check_columns(names: Sequence[str], kind: Kind, columns: Mapping[str, str], label: str) -> None:
+    """Refuse a header without the columns that the table needs."""
+    try:
+        if kind in ("qrels", "run"):
+            _Reader(names, Run if kind == "run" else Qrels, columns)
+            return
+        key = Queries.key if kind == "queries" else Documents.key
+        if key not in renamed(names, kind, columns).values():
+            raise _no_key(key, names)
+    except TableError as error:
+        raise FormatError(str(error), label, 1) from None
+
+
+def _no_key(key: str, names: Iterable[str]) -> TableError:
+    return TableError(f"no column {key} among {', '.join(names)}: name it with columns={{{key!r}: …}}")
 
 
 def check_names(names: Sequence[str], kind: Kind, label: str) -> None:

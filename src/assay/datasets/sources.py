@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -57,8 +56,7 @@ class Source:
     def open(self) -> BinaryIO:
         """The unpacked bytes from the beginning."""
         raw = self._raw()
-        magic = raw.read(4)
-        raw.seek(0)
+        magic = self._magic(raw)
         if magic.startswith(_GZIP):
             import gzip
 
@@ -81,12 +79,24 @@ class Source:
         except OSError as error:
             raise FormatError(f"cannot be read: {error.strerror}", self.path) from None
 
+    def _magic(self, raw: BinaryIO) -> bytes:
+        """The first bytes, which say how the file is packed."""
+        try:
+            magic = raw.read(4)
+            raw.seek(0)
+        except OSError as error:
+            raw.close()
+            raise FormatError(f"cannot be read: {error.strerror}", self.path) from None
+        return magic
+
     def _is_stream(self) -> bool:
         """Whether the bytes come only once: standard input or a named pipe."""
         return self.path == "-" or Path(self.path).is_fifo()
 
     def _spooled(self) -> BinaryIO:
         """The bytes of a stream in a file without a name."""
+        import tempfile
+
         spool = cast(BinaryIO, tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - closed with the source
         with nullcontext(sys.stdin.buffer) if self.path == "-" else open(self.path, "rb") as stream:
             while piece := stream.read(CHUNK):
@@ -98,7 +108,7 @@ class Source:
         if self._is_stream():
             return False
         with self._raw() as raw:
-            magic = raw.read(4)
+            magic = self._magic(raw)
         return not magic.startswith(_GZIP) and magic != _ZSTD
 
     def read(self, most: int = sys.maxsize) -> bytes:

@@ -96,10 +96,10 @@ class Evaluation:
         return made
 
     def worst(self, measure: Measure | str | None = None, n: int = 5) -> list[tuple[str, float]]:
-        """The queries with the lowest values of a measure (the first one, unless named)."""
-        name = str(parse(measure)) if measure is not None else str(self.measures[0])
-        values = self.scores[name]
-        order = np.argsort(values, kind="stable")[:n]
+        """The queries that do worst by a measure (the first one, unless named)."""
+        chosen = self.measures[0] if measure is None else parse(measure)
+        values = self.scores[chosen]
+        order = np.argsort(-values if chosen.lower_is_better else values, kind="stable")[:n]
         return [(self.scores.query_ids[i], float(values[i])) for i in order if values[i] == values[i]]
 
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def rank_biased_precision(r: Rankings, k: Cutoff, rel: int | None, p: float) -> 
     return r.per_query(rows, (1 - p) * gain * chance)
 
 
-@define("RBPResidual", cutoff="none", p=0.9)
+@define("RBPResidual", cutoff="none", lower_is_better=True, p=0.9)
 def rbp_residual(r: Rankings, k: None, p: float) -> Floats:
     """What RBP could still gain from unjudged documents and past the end; 0 if all were judged."""
     depth = r.returned.astype(np.float64)
@@ -191,7 +191,7 @@ def judged(r: Rankings, k: Cutoff) -> Floats:
     return _over(r.hits(0, k), depth.astype(np.float64), np.nan)
 
 
-@define("ZeroHit", cutoff="required", kind="share", rel=1)
+@define("ZeroHit", cutoff="required", kind="share", lower_is_better=True, rel=1)
 def zero_hit(r: Rankings, k: int, rel: int) -> Floats:
     """Whether a query has relevant documents and none of them in the top k."""
     return np.where(r.relevant(rel) > 0, (r.hits(rel, k) == 0) * 1.0, np.nan)

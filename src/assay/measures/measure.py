@@ -29,6 +29,7 @@ class Definition(NamedTuple):
     cutoff: CutoffRule
     kind: Kind
     text: str
+    lower_is_better: bool = False
 
 
 DEFINITIONS: dict[str, Definition] = {}
@@ -60,6 +61,12 @@ class Measure:
     def kind(self) -> Kind:
         """How the values of the queries are summed up."""
         return self.definition.kind
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a search is better for a lower value."""
+        inner = self.params.get("of")
+        return inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
 
     @property
     def depth(self) -> int | None:
@@ -128,13 +135,14 @@ def define(
     cutoff: CutoffRule = "optional",
     kind: Kind = "mean",
     aliases: tuple[str, ...] = (),
+    lower_is_better: bool = False,
     **defaults: Any,
 ) -> Callable[[Formula], Formula]:
     """Register a formula over whole columns under a name."""
 
     def register(formula: Formula) -> Formula:
         text = (formula.__doc__ or "").strip()
-        DEFINITIONS[name] = Definition(name, formula, defaults, cutoff, kind, text)
+        DEFINITIONS[name] = Definition(name, formula, defaults, cutoff, kind, text, lower_is_better)
         for alias in (name, *aliases):
             ALIASES[alias.lower()] = name
         return formula
@@ -255,7 +263,12 @@ def _load_plugins() -> None:
 
         _PLUGINS_LOADED = True
         for entry in entry_points(group="assay.measures"):
-            entry.load()
+            try:
+                entry.load()
+            except Exception as error:
+                raise MeasureError(
+                    f"the measures of {entry.value!r} cannot be loaded ({error}); mend or remove that package"
+                ) from error
 
 
 def _listed(names: list[str]) -> str:
