@@ -23,7 +23,8 @@ TABLES: dict[str, Any] = {"qrels": QRELS, "run": RUN, "queries": QUERIES, "docum
 
 
 def test_every_format_says_what_it_is() -> None:
-    assert list(FORMATS) == ["trec", "beir", "guide", "csv", "tsv", "jsonl", "parquet", "arrow", "smart"]
+    names = ["trec", "beir", "json", "guide", "csv", "tsv", "jsonl", "parquet", "arrow", "smart"]
+    assert list(FORMATS) == names
     for name, made in FORMATS.items():
         assert made.name == name
         assert "\n" not in made.description
@@ -172,6 +173,8 @@ def test_small_files_are_read_without_polars(tmp_path: Path) -> None:
     for ending in ("csv", "tsv", "jsonl"):
         for name, table in TABLES.items():
             write(table, tmp_path / f"{name}.{ending}")
+    write(RUN, tmp_path / "run.json")
+    write(QRELS, tmp_path / "qrels.json")
     write(Collection(QUERIES, QRELS), tmp_path / "guide.json")
     write(Collection(QUERIES, QRELS, DOCUMENTS), tmp_path / "beir")
     told = subprocess.run(

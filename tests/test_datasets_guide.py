@@ -124,7 +124,7 @@ def test_invalid_json_is_refused_with_line_and_column(tmp_path: Path) -> None:
         read(path)
 
 
-@pytest.mark.parametrize("text", ['{\n "q": {"d": 1}\n}', '{"q1": {"d": 1}}', "[[1, 2]]", "[1]", '["a"]'])
+@pytest.mark.parametrize("text", ["[[1, 2]]", "[1]", '["a"]'])
 def test_json_of_another_shape_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"guide\.json.*(expected|cannot tell)"):
         read(saved(tmp_path, text))
@@ -179,7 +179,7 @@ def test_a_collection_written_and_read_is_the_same(
 )
 def test_what_a_guide_cannot_hold_is_not_written(found: Any, problem: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=problem):
-        write(found, tmp_path / "a.json")
+        write(found, tmp_path / "a.json", format="guide")
     assert list(tmp_path.iterdir()) == []
 
 

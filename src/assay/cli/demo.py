@@ -8,6 +8,7 @@ from pathlib import Path
 
 from assay.cli.eval import hints
 from assay.cli.inputs import Inputs
+from assay.cli.parsers import make_parser
 from assay.datasets import Collection, helpcentre, write
 from assay.evaluation import evaluate
 from assay.search.embedded import BM25, LSA
@@ -25,12 +26,11 @@ try next:
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    made = argparse.ArgumentParser(
-        "assay demo",
-        description="Score two searches of a help centre, one by words and one by vectors, side by side. "
+    made = make_parser(
+        "demo",
+        "Score two searches of a help centre, one by words and one by vectors, side by side. "
         "The collection, both runs and a report are left in a folder to play with.",
-        epilog="example:\n  assay demo --folder /tmp/assay-demo",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "example:\n  assay demo --folder /tmp/assay-demo",
     )
     made.add_argument(
         "--folder", default="assay-demo", metavar="DIR", help="where to leave the files (default: assay-demo)"

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from assay.cli.inputs import Inputs, add_inputs
+from assay.cli.parsers import make_parser
 from assay.core.errors import InputError
 from assay.evaluation import DEFAULT_MEASURES, Evaluation, evaluate
 from assay.views import FORMATS, summary
@@ -29,11 +30,8 @@ exit codes: 0 done; 2 wrong use or bad input; 3 nothing can be said (no query in
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    made = argparse.ArgumentParser(
-        "assay eval",
-        description="Score runs against judgments: per query, per slice, with intervals.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    made = make_parser(
+        "eval", "Score runs against judgments: per query, per slice, with intervals.", _EXAMPLES
     )
     made.add_argument(
         "qrels", metavar="QRELS", help="judgments: a TREC, CSV, JSON, Parquet… file, or a BEIR folder"

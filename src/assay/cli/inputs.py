@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from assay.core.errors import InputError
 from assay.core.groups import Blocks
 from assay.core.tables import Documents, Qrels, Queries
-from assay.datasets import FORMATS, Collection, open_run, read
+from assay.datasets import FORMATS, open_run, read, read_judged
 
 _KINDS = ("qrels", "run", "queries", "documents")
 
@@ -40,8 +39,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@dataclass
-class Inputs:
+class Inputs(NamedTuple):
     """What a command was given, opened."""
 
     qrels: Qrels
@@ -56,20 +54,9 @@ class Inputs:
             raise InputError("standard input (-) can be read only once; give the other files by their paths")
         columns = dict(_pairs(arguments.columns, "--columns", "query_id=qid"))
         formats = _formats(arguments.formats)
-        whole = read(
-            arguments.qrels,
-            None if "qrels" not in formats else "qrels",
-            format=formats.get("qrels"),
-            columns=columns,
-        )
-        found = (
-            whole
-            if isinstance(whole, Collection)
-            else Collection(None, _qrels(whole, arguments, columns), None)
-        )
-        if found.qrels is None:
+        queries, qrels, documents = read_judged(arguments.qrels, format=formats.get("qrels"), columns=columns)
+        if qrels is None:
             raise InputError(f"{arguments.qrels}: expected judgments, found none in this folder")
-        queries, documents = found.queries, found.documents
         if arguments.queries:
             queries = read(arguments.queries, "queries", format=formats.get("queries"), columns=columns)
         if arguments.documents:
@@ -77,13 +64,7 @@ class Inputs:
                 arguments.documents, "documents", format=formats.get("documents"), columns=columns
             )
         runs = [open_run(path, format=formats.get("run"), columns=columns) for path in arguments.runs]
-        return cls(found.qrels, queries, documents, _apart(runs, arguments.runs))
-
-
-def _qrels(table: Any, arguments: argparse.Namespace, columns: dict[str, str]) -> Qrels:
-    if isinstance(table, Qrels):
-        return table
-    return read(arguments.qrels, "qrels", columns=columns)
+        return cls(qrels, queries, documents, _apart(runs, arguments.runs))
 
 
 def _pairs(given: list[str], option: str, example: str) -> Iterator[tuple[str, str]]:

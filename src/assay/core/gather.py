@@ -68,7 +68,12 @@ def _sorted(piece: Piece) -> _Sorted:
 
 def _distinct(texts: Texts) -> tuple[Ints, Ints]:
     """Where each different text first stands, in that order, and which of them every text is."""
-    _, label = np.unique(texts.keys(), return_inverse=True)
+    keys = texts.keys()
+    order = np.argsort(keys)
+    fresh = np.ones(len(keys), np.bool_)
+    fresh[1:] = keys[order[1:]] != keys[order[:-1]]
+    label = np.empty(len(keys), np.int64)
+    label[order] = np.cumsum(fresh) - 1
     first = _first(label)
     if not texts.take(first[label]).equal(texts).all():  # two ids share a key
         known: dict[str, int] = {}

@@ -10,6 +10,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, pairwise
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -100,27 +101,31 @@ class Segments(ABC):
 class Wanted:
     """Document ids to look for, in the forms that the kinds of rows look by."""
 
-    def __init__(self, texts: Texts, rows: Ints | None = None, whole: Wanted | None = None) -> None:
-        self.texts, self._rows, self._whole = texts, rows, whole
+    def __init__(self, ids: Texts | list[str], rows: Ints | None = None, whole: Wanted | None = None) -> None:
+        self._ids, self._rows, self._whole = ids, rows, whole
 
     def take(self, rows: Ints) -> Wanted:
         """Some of them, their forms taken over rather than made again."""
-        return Wanted(self.texts.take(rows), rows, self)
+        return Wanted([], rows, self)
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The ids as a column."""
+        if self._whole is not None and self._rows is not None:
+            return self._whole.texts.take(self._rows)
+        return self._ids if isinstance(self._ids, Texts) else _column(self._ids)
 
     @cached_property
     def keys(self) -> Words:
         """The ids as numbers."""
-        if self._whole is None:
-            return self.texts.keys()
-        return self._whole.keys[self._rows]
+        return self.texts.keys() if self._whole is None else self._whole.keys[self._rows]
 
     @cached_property
     def strings(self) -> list[str]:
         """The ids as Python strings."""
-        if self._whole is None or self._rows is None:
-            return self.texts.tolist()
-        strings = self._whole.strings
-        return [strings[row] for row in self._rows.tolist()]
+        if self._whole is not None and self._rows is not None:
+            return list(map(self._whole.strings.__getitem__, self._rows.tolist()))
+        return self._ids.tolist() if isinstance(self._ids, Texts) else self._ids
 
 
 class Groups(Segments):
@@ -204,23 +209,28 @@ class MappedGroups(Segments):
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         super().__init__(list(mapping), offsets, _mapped_values(mapping, int(offsets[-1])))
 
+    @property
+    def strings(self) -> list[str]:
+        """The document ids of all rows."""
+        return list(chain.from_iterable(self.mapping.values()))
+
     def ids_at(self, rows: Ints) -> Texts:
         """The document ids of these rows."""
         groups = np.searchsorted(self.offsets, rows, "right") - 1
         chosen = {int(g): list(self.mapping[self.query_ids[g]]) for g in distinct(groups)}
         inside = (rows - self.offsets[groups]).tolist()
-        try:
-            return Texts.of([chosen[g][i] for g, i in zip(groups.tolist(), inside, strict=True)])
-        except (TypeError, ValueError) as error:
-            raise TableError(f"expected document ids as strings without NUL: {error}") from None
+        return _column([chosen[g][i] for g, i in zip(groups.tolist(), inside, strict=True)])
 
     def look_up(self, groups: Ints, wanted: Wanted) -> tuple[Ints, Floats]:
         """Which wanted documents there are, and their values."""
-        rankings = list(self.mapping.values())
-        pairs = zip(groups.tolist(), wanted.strings, strict=True)
-        values = [rankings[group].get(doc) for group, doc in pairs]
-        found = [place for place, value in enumerate(values) if value is not None]
-        return np.array(found, np.int64), np.array([values[place] for place in found], np.float64)
+        rankings, strings = list(self.mapping.values()), wanted.strings
+        starts = np.flatnonzero(np.diff(groups, prepend=-1)).tolist()
+        spans = pairwise([*starts, len(strings)])
+        values = np.array(
+            [value for a, b in spans for value in map(rankings[groups[a]].get, strings[a:b])], np.float64
+        )  # None becomes NaN, which no score is
+        found = np.flatnonzero(~np.isnan(values))
+        return found, values[found]
 
     def rows(self, groups: Ints, wanted: Wanted) -> Ints:
         """The row of each wanted document in its query, -1 where there is none."""
@@ -231,6 +241,14 @@ class MappedGroups(Segments):
                 places = {known: row for row, known in enumerate(ranking, int(self.offsets[group]))}
             made.append(places.get(doc, -1))
         return np.array(made, np.int64)
+
+
+def _column(ids: list[str]) -> Texts:
+    """The column of some ids, unless one of them cannot be an id."""
+    try:
+        return Texts.of(ids)
+    except (TypeError, ValueError) as error:
+        raise TableError(f"expected document ids as strings without NUL: {error}") from None
 
 
 def _mapped_values(mapping: Mapping[str, Mapping[str, float]], count: int) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.core.errors import TableError
 from assay.core.gather import Piece, gathered
-from assay.core.groups import Floats, Groups, MappedGroups, Segments
+from assay.core.groups import Floats, Groups, MappedGroups, Segments, Wanted
 from assay.core.parallel import ordered_map
 from assay.core.texts import Ints, Texts, mix
 
@@ -83,8 +83,13 @@ class Pairs:
         if isinstance(self._held, Groups):
             return self._held
         held = self._held
-        ids = held.ids_at(np.arange(len(held)))
-        return Groups(held.query_ids, held.offsets, ids, held.values)
+        return Groups(held.query_ids, held.offsets, self.wanted.texts, held.values)
+
+    @cached_property
+    def wanted(self) -> Wanted:
+        """The documents of all rows, to be looked for."""
+        held = self._held
+        return Wanted(held.strings if isinstance(held, MappedGroups) else self.groups.ids)
 
     @property
     def query_ids(self) -> Sequence[str]:

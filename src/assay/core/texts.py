@@ -160,6 +160,10 @@ class Texts:
         left = np.clip(self.lengths - 8 * number, 0, 8)
         return self._loads[np.minimum(self._starts + 8 * number, len(self._loads) - 1)] & _MASK[left]
 
+    def eight_bytes(self, places: Ints) -> Words:
+        """The eight bytes of the buffer from each place on, as one integer."""
+        return self._loads[places]
+
     def word_count(self) -> int:
         """How many words the longest string has."""
         return -(-int(self.lengths.max(initial=0)) // 8)

@@ -10,7 +10,7 @@ Qrels(1 queries, 2 rows)
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 
 from assay.core.errors import InputError
 from assay.core.groups import Blocks
@@ -38,6 +38,7 @@ __all__ = [
     "helpcentre",
     "open_run",
     "read",
+    "read_judged",
     "write",
 ]
 
@@ -81,6 +82,17 @@ def read(
         raise made.refuse(kind)
     found: Table | Collection = _module(made).read(source, kind, columns or {}, made)
     return found
+
+
+def read_judged(path: _Path, *, format: str | None = None, columns: _Columns = None) -> Collection:  # noqa: A002
+    """The judgments of a file or folder, with the queries and documents that lie beside them in it."""
+    source = Source(path)
+    made = _chosen(source, "qrels", format, columns)
+    if "qrels" not in made.reads:
+        raise made.refuse("qrels")
+    kind: Kind | None = None if made.several else "qrels"
+    found: Table | Collection = _module(made).read(source, kind, columns or {}, made)
+    return found if isinstance(found, Collection) else Collection(qrels=cast(Qrels, found))
 
 
 def open_run(path: _Path, *, format: str | None = None, columns: _Columns = None) -> Blocks:  # noqa: A002
@@ -137,7 +149,7 @@ def _chosen(source: Source, kind: Kind | None, format: str | None, columns: _Col
 
 def _promised(path: str, found: Table | Collection) -> Format:
     """The format that the name of a file to be written promises."""
-    made = by_extension(path)
+    made = by_extension(path, None if isinstance(found, Collection) else kind_of_table(found))
     if made is None and isinstance(found, Collection):
         return FORMATS["beir"]
     if made is None:

@@ -72,6 +72,14 @@ FORMATS = {
             several=True,
         ),
         Format(
+            "json",
+            "a JSON object {query: {document: number}} or {query: [document, …]}: pytrec_eval, BEIR, ranx",
+            "nested",
+            _PAIRS,
+            _PAIRS,
+            (".json",),
+        ),
+        Format(
             "guide",
             'a JSON list of {"query", "relevant_doc_ids"} or, graded, {"query", "relevant": {doc: grade}}',
             "guide",
@@ -122,15 +130,18 @@ def named(name: str) -> Format:
     return FORMATS[name]
 
 
-def by_extension(path: str) -> Format | None:
-    """The format that a file's name promises, if it promises one.
+def by_extension(path: str, kind: Kind | None = None) -> Format | None:
+    """The format that a file's name promises for a table (or a collection), if it promises one.
 
     >>> by_extension("runs/bm25.csv.gz").name
     'csv'
+    >>> by_extension("bm25.json", "run").name, by_extension("queries.json").name
+    ('json', 'guide')
     """
     lowered = path.lower().removesuffix(".gz").removesuffix(".zst")
-    fitting = (made for made in FORMATS.values() if lowered.endswith(made.extensions or ("\0",)))
-    return next(fitting, None)
+    fitting = [made for made in FORMATS.values() if lowered.endswith(made.extensions or ("\0",))]
+    able = (made for made in fitting if (kind in made.writes if kind else made.several))
+    return next(able, fitting[0] if fitting else None)
 
 
 def kind_of_table(table: Table) -> Kind:

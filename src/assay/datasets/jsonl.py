@@ -46,10 +46,12 @@ def parsed(line: bytes, label: str, number: int) -> dict[str, Any]:
     return found
 
 
-def decoded(data: bytes, label: str, number: int = 1) -> Any:
-    """JSON that begins on this line of a file."""
+def decoded(
+    data: bytes, label: str, number: int = 1, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """JSON that begins on this line of a file; `pairs` makes its objects."""
     try:
-        found = json.loads(data.decode())
+        found = json.loads(data.decode(), object_pairs_hook=pairs)
         if b"\\ud" in data or b"\\uD" in data:
             json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except UnicodeDecodeError as error:

@@ -6,6 +6,7 @@ any other spelling (an exponent, twenty digits, `inf`) is left to `float` itself
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core.groups import Floats
 from assay.core.texts import Bools, Ints, Texts, Words
@@ -17,6 +18,7 @@ _ONES = _U(0x0101010101010101)
 _HIGH = _U(0x8080808080808080)
 _FULL = _U(0xFFFFFFFFFFFFFFFF)
 _POWER = np.array([10**n for n in range(20)], dtype=np.uint64)
+_ROOM = np.uint64(10**19) // _POWER  # how large the whole part may be for all digits to fit one word
 _EXACT = _U(1 << 53)
 
 
@@ -63,23 +65,24 @@ def _one(text: str) -> float:
 
 def _plain(texts: Texts) -> tuple[Floats, Bools]:
     """Numbers written as digits with at most one dot, and where the text is such a number."""
-    head = texts.word(0)
+    starts, lengths = texts.starts, texts.lengths
+    head = texts.eight_bytes(starts)
     dots = head ^ _DOTS
     dots = (dots - _ONES) & ~dots & _HIGH  # the lowest bit set marks the first dot
-    before = np.bitwise_count((dots ^ (dots - _U(1))) >> _U(8)).astype(np.int64) >> 3
-    dotted = dots != 0
-    whole_length = np.where(dotted, before, texts.lengths)
-    part_length = np.where(dotted, texts.lengths - before - 1, 0)
-    whole, good = _digits(head, np.minimum(whole_length, 8))
-    part, part_good = _tail(texts, part_length)
-    good &= part_good & (whole_length <= 8) & (part_length <= 19)
-    good &= whole_length + part_length > 0
-    power = _POWER[np.minimum(part_length, 19)]
-    good &= whole < _U(10**19) // power  # then all digits fit one word
+    before = np.bitwise_count((dots ^ (dots - _U(1))) >> _U(8)) >> np.uint8(3)  # 7 without a dot
+    after = lengths - before - 1
+    undotted = np.flatnonzero((dots == 0) | (after < 0))
+    before[undotted], after[undotted] = np.minimum(lengths[undotted], 9), 0
+    whole, good = _digits(head, np.minimum(before, np.uint8(8)))
+    part, part_good = _tail(texts, starts + lengths, after)
+    good &= part_good
+    good &= (before <= 8) & (after <= 19) & (before + after > 0)
+    scale = np.minimum(after, 19)
+    power = _POWER[scale]
+    good &= whole < _ROOM[scale]
     digits = whole * power + part
-    values = digits / power
-    exact = digits < _EXACT  # then the digits fit a double, and one division rounds once
-    wide = np.flatnonzero(good & ~exact)
+    values: Floats = digits / power
+    wide = np.flatnonzero(good & (digits >= _EXACT))  # fewer fit a double, and one division rounds once
     values[wide], good[wide] = _divide_wide(digits[wide], power[wide])
     return values, good
 
@@ -97,27 +100,31 @@ def _divide_wide(digits: Words, power: Words) -> tuple[Floats, Bools]:
     return values, np.abs(ratio - values) * 2 != np.spacing(values)
 
 
-def _tail(texts: Texts, length: Ints) -> tuple[Words, Bools]:
-    """The number written by the last `length` characters (at most nineteen) of each text."""
-    ends = texts.starts + texts.lengths
+def _tail(texts: Texts, ends: Ints, length: Ints) -> tuple[Words, Bools]:
+    """The number written by the last `length` characters (at most nineteen) before each end."""
     near = np.minimum(length, 8)
-    part, good = _digits(Texts(texts.buffer, ends - near, near).word(0), near)
+    part, good = _digits(texts.eight_bytes(ends - near), near)
     for done in (8, 16):
         far = np.flatnonzero(length > done)
+        if not len(far):
+            break
         more = np.minimum(length[far] - done, 8)
-        words = Texts(texts.buffer, ends[far] - done - more, more).word(0)
-        upper, upper_good = _digits(words, more)
+        upper, upper_good = _digits(texts.eight_bytes(ends[far] - done - more), more)
         part[far] += upper * _POWER[done]
         good[far] &= upper_good
     return part, good
 
 
-def _digits(word: Words, length: Ints) -> tuple[Words, Bools]:
+def _digits(word: Words, length: NDArray[np.integer]) -> tuple[Words, Bools]:
     """The number written by the first characters of a word, and whether all are digits."""
-    room = (64 - 8 * length).astype(np.uint64)
+    room = (8 * (8 - length.astype(np.uint8))).astype(np.uint64)
     value = (word << room) - (_ZEROS & (_FULL << room))
     good = ((value + _U(0x7676767676767676)) | value) & _HIGH == 0
     value = value * _U(10) + (value >> _U(8))
     low = (value & _U(0x000000FF000000FF)) * _U(0x000F424000000064)
-    high = ((value >> _U(16)) & _U(0x000000FF000000FF)) * _U(0x0000271000000001)
-    return (low + high) >> _U(32), good
+    value >>= _U(16)
+    value &= _U(0x000000FF000000FF)
+    value *= _U(0x0000271000000001)
+    value += low
+    value >>= _U(32)
+    return value, good

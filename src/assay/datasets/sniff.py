@@ -1,10 +1,10 @@
 """Which format a file has, told by how it begins; its name only decides where the content cannot."""
 
+import json
 import os
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from assay.core.errors import FormatError
@@ -16,6 +16,7 @@ _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _RECORD = re.compile(r"\.I\s+\S+\s*")
 _LINES = 50
+_NESTED = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[{\[]')
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 
 
@@ -40,25 +41,25 @@ class Beginning(NamedTuple):
 def format_of(source: Source, kind: Kind | None, columns: Mapping[str, str]) -> str:
     """The name of the file's format, or of the folder's."""
     if os.path.isdir(source.path):
-        return _format_of_folder(Path(source.path))
+        return _format_of_folder(source.path)
     head = source.head()
     magic = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     if magic:
         return magic
     begin = Beginning(_lines(head, source, kind), kind, columns, _hint(source.path))
-    if begin.lines[0].strip() == "{":
-        problem = 'expected a JSON list [{"query": "…", …}] or one JSON object a line'
-        raise FormatError(f"{problem}, found one object over several lines", source.label, 1)
     found = next((name for name, fits in _TESTS if fits(begin)), None)
     if found is None:
         raise _unknown(begin.lines[0], source, kind)
     return found
 
 
-def _format_of_folder(path: Path) -> str:
+def _format_of_folder(folder: str) -> str:
+    from pathlib import Path
+
     from assay.datasets.beir import is_beir
     from assay.datasets.smart import is_smart
 
+    path = Path(folder)
     if is_beir(path):
         return "beir"
     if is_smart(path):
@@ -67,7 +68,7 @@ def _format_of_folder(path: Path) -> str:
     raise FormatError(
         "expected a BEIR folder (corpus.jsonl, queries.jsonl, qrels/test.tsv) or a SMART collection, "
         f"found {', '.join(names) or 'an empty folder'}: name one of its files",
-        str(path),
+        folder,
     )
 
 
@@ -135,6 +136,21 @@ def _is_list(begin: Beginning) -> bool:
     return text.startswith("[") and text[1:].lstrip()[:1] in ("{", "]", "[", '"', "")
 
 
+def _is_nested(begin: Beginning) -> bool:
+    """Whether the file is one JSON object of objects or lists, not one object a line."""
+    first = begin.lines[0].strip()
+    if first == "{":
+        return True
+    try:
+        found = json.loads(first)
+    except (RecursionError, ValueError):  # goes on after this line, or after what was read
+        return begin.hint != "jsonl" and bool(_NESTED.match("".join(begin.lines)))
+    if not isinstance(found, dict) or len(begin.lines) > 1:
+        return False
+    nested = [isinstance(value, dict | list) for value in found.values()]
+    return all(nested) or (nested[0] and not is_header(list(found), begin.columns))
+
+
 def _has_header(begin: Beginning, separators: str) -> bool:
     first = begin.lines[0].strip("\r")
     if begin.paired and _is_trec(first):
@@ -151,6 +167,7 @@ def _is_even(begin: Beginning, separator: str) -> bool:
 
 _TESTS: tuple[tuple[str, Callable[[Beginning], bool]], ...] = (
     ("guide", _is_list),
+    ("json", _is_nested),
     ("jsonl", lambda begin: begin.lines[0].lstrip().startswith("{")),
     ("smart", lambda begin: bool(_RECORD.fullmatch(begin.lines[0]))),
     ("tsv", lambda begin: _has_header(begin, "\t")),

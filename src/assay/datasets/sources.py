@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from pathlib import Path
+from stat import S_ISFIFO
 from typing import BinaryIO, NamedTuple, cast
 from weakref import finalize
 
@@ -48,7 +48,7 @@ class Source:
     @property
     def name(self) -> str:
         """The file's name without what only says how it is packed or written."""
-        name = "stdin" if self.path == "-" else Path(self.path).name
+        name = "stdin" if self.path == "-" else os.path.basename(os.path.abspath(self.path))
         for ending in _ENDINGS:
             name = name.removesuffix(ending) or name
         return name
@@ -91,7 +91,7 @@ class Source:
 
     def _is_stream(self) -> bool:
         """Whether the bytes come only once: standard input or a named pipe."""
-        return self.path == "-" or Path(self.path).is_fifo()
+        return self.path == "-" or (os.path.exists(self.path) and S_ISFIFO(os.stat(self.path).st_mode))
 
     def _spooled(self) -> BinaryIO:
         """The bytes of a stream in a file without a name."""

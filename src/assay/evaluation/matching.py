@@ -38,7 +38,7 @@ class Matches(NamedTuple):
 def match(qrels: Qrels, run: Blocks, cutoffs: Sequence[int]) -> Matches:
     """Find the judged documents of each query in the run."""
     number = {query: place for place, query in enumerate(qrels.query_ids)}
-    wanted = Wanted(qrels.groups.ids)
+    wanted = qrels.wanted
 
     def one(block: Segments) -> _Part:
         return _match_block(qrels, number, wanted, block, cutoffs)

@@ -145,8 +145,9 @@ def bca(values: Floats, level: float = 0.95, seed: int = 0) -> Estimate:
     acceleration = float((spread**3).sum() / (6 * (spread**2).sum() ** 1.5))
     z = normal_quantile(0.5 + level / 2)
     low, high = (normal_cdf(bias + (bias + end) / (1 - acceleration * (bias + end))) for end in (-z, z))
-    ends = np.quantile(means, [low, high])
-    return Estimate(mean, float(ends[0]), float(ends[1]), level, n)
+    places = (len(means) - 1) * np.array([low, high])
+    ends = np.interp(places, np.arange(len(means)), means).tolist()
+    return Estimate(mean, ends[0], ends[1], level, n)
 
 
 def resampled_means(values: Floats, seed: int, resamples: int = RESAMPLES) -> Floats:

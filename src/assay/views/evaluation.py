@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -46,6 +45,8 @@ def lines(evaluations: Sequence[Evaluation]) -> list[Line]:
 def summary(evaluations: Sequence[Evaluation], style: str, per_query: bool = False) -> str:
     """All estimates (and the scores of each query, if wanted) in one of the formats."""
     if style == "json":
+        import json
+
         return json.dumps({"runs": [e.to_dict(per_query) for e in evaluations]}, indent=1)
     if per_query:
         return _PER_QUERY[style](*_query_rows(evaluations))
