@@ -44,6 +44,7 @@ def _command(name: str, argv: list[str]) -> int:
     try:
         module = import_module(f"assay.cli.{name}")
         arguments = module.parser().parse_args(argv)
+        gc.freeze()  # what is loaded stays: nothing of it is worth looking through
         gc.enable()
         return int(module.command(arguments) or 0)
     except SystemExit as left:  # argparse has said why

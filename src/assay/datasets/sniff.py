@@ -1,6 +1,5 @@
 """Which format a file has, told by how it begins; its name only decides where the content cannot."""
 
-import json
 import os
 import re
 from codecs import getincrementaldecoder
@@ -141,6 +140,8 @@ def _is_nested(begin: Beginning) -> bool:
     first = begin.lines[0].strip()
     if first == "{":
         return True
+    import json
+
     try:
         found = json.loads(first)
     except (RecursionError, ValueError):  # goes on after this line, or after what was read

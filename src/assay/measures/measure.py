@@ -206,8 +206,10 @@ def parse(text: str | Measure) -> Measure:
     """
     if isinstance(text, Measure):
         return text.complete()
-    source = re.sub(r"(?i)^\s*robustness-([0-9.]+)", r"Robustness(delta=\1)", text)
-    source = re.sub(r"(?i)\b11pt\b", "Pt11", source)
+    source = text
+    if "-" in text or "11pt" in text.lower():
+        source = re.sub(r"(?i)^\s*robustness-([0-9.]+)", r"Robustness(delta=\1)", source)
+        source = re.sub(r"(?i)\b11pt\b", "Pt11", source)
     try:
         tree = ast.parse(source.strip(), mode="eval").body
     except SyntaxError:
