@@ -2,9 +2,9 @@
 
 import inspect
 import os
-import re
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 import assay
@@ -71,11 +71,24 @@ def python() -> str:
     return "\n".join(parts)
 
 
+class _Bare(str):
+    """Text that prints without quotes."""
+
+    __repr__ = str.__str__
+
+
 def _signature(thing: object) -> str:
+    """How a thing is called, annotations as they are written in the code."""
     try:
-        return str(inspect.signature(thing))  # type: ignore[arg-type]
+        made = inspect.signature(thing)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return "(...)"
+    bare = [p.replace(annotation=_shown(p.annotation)) for p in made.parameters.values() if p.name != "self"]
+    return str(made.replace(parameters=bare, return_annotation=_shown(made.return_annotation)))
+
+
+def _shown(annotation: object) -> object:
+    return _Bare(annotation) if isinstance(annotation, str) else annotation
 
 
 def _described(thing: object) -> str:
@@ -85,11 +98,15 @@ def _described(thing: object) -> str:
 
 
 def _members(kind: type) -> str:
+    """The methods and properties that a class has of its own."""
     rows = []
     for name, member in inspect.getmembers(kind):
-        if not name.startswith("_") and not isinstance(member, str | dict | int | float):
-            shown = name + (re.sub(r"\bself(, )?", "", _signature(member)) if callable(member) else "")
-            rows.append(f"- `{shown}`: {(inspect.getdoc(member) or '').splitlines()[0]}")
+        home = getattr(inspect.unwrap(getattr(member, "func", member)), "__module__", None) or "assay"
+        if name.startswith("_") or not home.startswith("assay") or not inspect.getdoc(member):
+            continue
+        if callable(member) or isinstance(member, property | cached_property):
+            said = (inspect.getdoc(member) or "").splitlines()[0]
+            rows.append(f"- `{name}{_signature(member) if callable(member) else ''}`: {said}")
     return "\n".join(rows) + "\n"
 
 

@@ -160,6 +160,38 @@ def test_standard_input_is_a_run(folder: Path) -> None:
     assert done.stdout.splitlines()[1].startswith("stdin,,,RR@10,0.5")
 
 
+def test_standard_input_can_be_read_only_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = said(capsys, "eval", "qrels.txt", "-", "--queries", "-")
+    assert code == 2
+    assert "standard input (-) can be read only once" in err
+
+
+def test_a_demo_without_a_folder_to_write_to_is_wrong_use(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = said(capsys, "demo", "--folder", "qrels.txt")
+    assert code == 2
+    assert "--folder qrels.txt: cannot be made (File exists); name another" in err
+
+
+def test_the_table_is_utf_8_whatever_the_locale(folder: Path) -> None:
+    command = [str(Path(sys.executable).parent / "assay"), "eval", "qrels.txt", "bm25.run"]
+    settings = {"PATH": os.environ["PATH"], "PYTHONIOENCODING": "ascii", "COLUMNS": "wide"}
+    done = subprocess.run(command, capture_output=True, env=settings)
+    assert (done.returncode, "●" in done.stdout.decode()) == (0, True)
+    assert subprocess.run([*command[:2], "--help"], capture_output=True, env=settings).returncode == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_is_said_in_a_line(folder: Path) -> None:
+    command = [str(Path(sys.executable).parent / "assay"), "eval", "qrels.txt", "bm25.run"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0].startswith("assay eval: [Errno 28] No space left")
+    assert "Traceback" not in done.stderr
+
+
 def test_the_program_leaves_with_the_code_of_its_error(folder: Path) -> None:
     done = assay("eval", "qrels.txt", "nothing", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")

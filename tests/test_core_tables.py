@@ -22,8 +22,9 @@ from assay.core.errors import (
     UndecidableError,
 )
 from assay.core.tables import Documents, Qrels, Queries, Run, Scores
+from assay.datasets import read
 from assay.datasets.sources import Source
-from assay.datasets.trec import RunFile, read_qrels
+from assay.datasets.trec import RunFile
 from assay.evaluation import evaluate
 from brute import QrelsDict, RunDict, World, quick, worlds
 
@@ -43,7 +44,7 @@ def written(world: World, folder: Path) -> tuple[Qrels, RunFile]:
     judged, returned = folder / "some.qrels", folder / "some.run"
     judged.write_text("".join(f"{q} 0 {d} {g}\n" for q, docs in qrels.items() for d, g in docs.items()))
     returned.write_text("".join(f"{q} Q0 {d} 1 {s} t\n" for q, docs in run.items() for d, s in docs.items()))
-    return Qrels.from_groups(read_qrels(Source(judged))), RunFile(Source(returned))
+    return read(judged, "qrels"), RunFile(Source(returned))
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +173,9 @@ def test_tables_go_out_as_they_came_in(world: World) -> None:
         ({"q": {"b": 1, "a": 0.5}}, "the grade of 'a' in query 'q' must be a whole number"),
         ({"q": {"a": float("inf")}}, "the grade of 'a' in query 'q' must be a whole number"),
         ({"q": {"a": 1e300}}, "the grade of 'a' in query 'q' must be a whole number"),
-        ({"q": {"a": "1"}}, "found a value that is no number"),
-        ({"q": {"a": None}}, "found a value that is no number"),
+        ({"q": {"a": "1"}}, "expected a number for document 'a' of query 'q', found '1'"),
+        ({"q": {"b": 1, "a": None}}, "expected a number for document 'a' of query 'q', found None"),
+        ({"q": {"a": 10**400}}, "expected a number for document 'a' of query 'q', found 1000"),
         ({"q": 3}, "expected {query: {document: number}}, found int for query 'q'"),
         ({"q": "abc"}, "expected {query: {document: number}}, found str for query 'q'"),
         ({"q": ["a"], "p": "abc"}, "expected {query: {document: number}}, found str for query 'p'"),
@@ -265,3 +267,13 @@ def test_errors_say_where_and_what_to_do() -> None:
     assert str(FormatError("is wrong", "a.run", 3)) == "a.run:3: is wrong"
     assert str(FormatError("is wrong", "a.run")) == "a.run: is wrong"
     assert "pip install 'assay[demo]'" in str(MissingExtraError("scikit-learn", "the demo", "demo"))
+
+
+def test_ids_that_are_true_or_false_are_refused() -> None:
+    with pytest.raises(TableError, match="column doc_id holds true and false"):
+        Run(pl.DataFrame({"query_id": ["q"], "doc_id": [True], "score": [1.0]}))
+
+
+def test_a_path_is_no_table_and_the_error_says_how_to_read_it() -> None:
+    with pytest.raises(TableError, match=r"found str; assay.read\(path\) gives the table of a file"):
+        evaluate("qrels.txt", {"q": ["a"]})

@@ -259,3 +259,14 @@ def test_a_large_file_that_is_wrong_is_refused_with_its_line(text: str, problem:
 @pytest.mark.usefixtures("small_is_large")
 def test_a_large_file_without_a_header_is_read(tmp_path: Path) -> None:
     assert read(saved(tmp_path, "7\t42\t1\n7\t43\t0\n", "a.tsv")) == Qrels({"7": {"42": 1, "43": 0}})
+
+
+def test_a_large_file_reads_as_a_small_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.csv"
+    for large_from in (0, large.LARGE):
+        monkeypatch.setattr(large, "LARGE", large_from)
+        path.write_text("query_id,Query_ID,doc_id,score\nq,r,a,1\n")
+        assert read(path, "run").to_dict() == {"q": {"a": 1.0}}
+        path.write_text('query_id,doc_id,score\nq,"",1\n')
+        with pytest.raises(FormatError, match=r"run.csv:2: expected text as doc_id, found ''"):
+            read(path, "run")

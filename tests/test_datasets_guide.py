@@ -184,5 +184,5 @@ def test_what_a_guide_cannot_hold_is_not_written(found: Any, problem: str, tmp_p
 
 
 def test_a_guide_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="guide does not hold run; trec"):
+    with pytest.raises(InputError, match="json: the format guide does not hold run; trec"):
         read(saved(tmp_path, GUIDE), "run")

@@ -129,8 +129,8 @@ def test_a_wrong_value_is_refused(kind: type[Run], columns: dict[str, list[Any]]
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ({"q": {"a": None}}, "no number"),
-        ({"q": {"a": "1"}}, "no number"),
+        ({"q": {"a": None}}, "expected a number for document 'a' of query 'q'"),
+        ({"q": {"a": "1"}}, "expected a number for document 'a' of query 'q'"),
         ({"q": 3}, "found int for query 'q'"),
         ({1: {"a": 1}}, "ids as strings"),
         ({"q": {1: 1}}, "ids as strings"),

@@ -78,7 +78,12 @@ def test_a_run_that_shares_no_query_cannot_be_decided() -> None:
     with pytest.raises(UndecidableError, match="run 'mine' shares no query with the qrels") as caught:
         evaluate({"q1": {"a": 1}}, Run({"1": {"a": 1.0}}, name="mine"), "RR")
     assert caught.value.exit_code == 3
-    assert "expected ids such as q1" in str(caught.value)
+    assert "expected ids such as q1, found 1;" in str(caught.value)
+
+
+def test_the_worst_by_a_measure_that_was_not_computed_is_refused() -> None:
+    with pytest.raises(InputError, match=r"expected one of the measures .*\(RR\), found nDCG@10"):
+        evaluate(QRELS, RUN, "RR").worst("nDCG@10")
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5])

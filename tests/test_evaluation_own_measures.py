@@ -148,3 +148,10 @@ def test_it_is_found_at_an_entry_point(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(sys.modules["assay.measures.measure"], "_PLUGINS_LOADED", False)
     assert evaluate(QRELS, RUN, "Spread(share=0.25)").scores["Spread(share=0.25)"].tolist() == [0.5, 0.0, 0.0]
     assert parse("spread@3").name == "Spread"
+
+
+@pytest.mark.parametrize("given", [float("inf"), -float("inf"), "high", [1]])
+def test_a_value_that_is_no_finite_number_is_refused(given: object) -> None:
+    measure("Odd")(lambda ranking: given)  # type: ignore[arg-type,return-value]
+    with pytest.raises(MeasureError, match="Odd must give a finite number, or None where it has none"):
+        evaluate(QRELS, RUN, "Odd")

@@ -1,7 +1,9 @@
 """Which queries belong together."""
 
+from collections.abc import Callable
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,7 +51,25 @@ def test_slices_rest_on_the_queries_that_are_counted() -> None:
     result = evaluate(
         {"q0": {"a": 1}, "q1": {"a": 1}}, {"q1": {"a": 1.0}}, "RR", table, ["x"], only_common=True
     )
-    assert [(part.value, part.n, part.estimates["RR"].value) for part in result.by] == [("b", 1, 1.0)]
+    found = [(part.value, part.n, part.estimates["RR"].value) for part in result.by]
+    assert found == [("a", 0, None), ("b", 1, 1.0)]
+
+
+def test_bands_are_the_same_for_every_run_also_over_common_queries() -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(20)}
+    table = {"query_id": list(qrels), "frequency": list(range(20, 0, -1))}
+    rare = {query: {"a": 1.0} for query in list(qrels)[12:]}
+    result = evaluate(qrels, rare, "RR", table, ["frequency"], only_common=True)
+    assert [(part.value, part.n) for part in result.by] == [("head", 0), ("torso", 0), ("tail", 8)]
+
+
+@pytest.mark.parametrize("form", [dict, pl.DataFrame, Documents])
+def test_documents_are_a_table_or_a_text_for_each(form: Callable[..., object]) -> None:
+    qrels, queries = {"q": {"a": 1}}, {"query_id": ["q"], "text": ["reset"]}
+    documents = form({"doc_id": ["a"], "text": ["Reset it"]})
+    for form_of_it in (documents, {"a": "Reset it"}):
+        result = evaluate(qrels, {"q": ["a"]}, "RR", queries, ["intent"], documents=form_of_it)
+        assert [part.value for part in result.by] == ["exact"]
 
 
 def test_head_is_the_top_twentieth_and_tail_the_bottom_half() -> None:
@@ -187,3 +207,11 @@ def test_a_slice_that_cannot_be_made_says_what_it_needs(
     with pytest.raises(InputError) as caught:
         sliced(column, table)
     assert problem in str(caught.value)
+
+
+def test_intent_does_not_look_at_case() -> None:
+    queries = {"query_id": ["q"], "text": ["Straße sperren"]}
+    result = evaluate(
+        {"q": {"a": 1}}, {"q": ["a"]}, "RR", queries, "intent", documents={"a": "STRASSE SPERREN"}
+    )
+    assert result.by[0].value == "exact"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from assay.core.errors import MeasureError
 from assay.evaluation import evaluate
 from assay.measures import DEFINITIONS, parse
 from brute import BRUTE, QrelsDict, RunDict, World, quick, ranked, returned_grades, value, worlds
@@ -135,3 +136,17 @@ def test_a_ranking_of_nothing_known_has_no_grades() -> None:
         "q": {"Judged@5": None},
         "p": {"Judged@5": 1.0},
     }
+
+
+def test_very_high_grades_have_an_err_and_no_exponential_gain() -> None:
+    qrels, run = {"q": {"a": 5000, "b": 1}}, {"q": ["b", "a"]}
+    assert evaluate(qrels, run, "ERR@10").scores["ERR@10"].tolist() == [0.5]
+    for measure in ("nDCG(gain='exp')@10", "DCG(gain='exp')"):
+        with pytest.raises(MeasureError, match="a grade of at most 1000, found 5000"):
+            evaluate(qrels, run, measure)
+
+
+def test_f_tends_to_precision_and_to_recall() -> None:
+    measures = ["F(beta=1e-200)@2", "P@2", "F(beta=1e200)@2", "R@2"]
+    low, p, high, r = evaluate({"q": ["a", "c", "d"]}, {"q": ["a", "b"]}, measures).scores.values.values()
+    assert (low.tolist(), high.tolist()) == (p.tolist(), r.tolist())

@@ -33,9 +33,11 @@ WRONG = {
     "P\0": "expected a measure such as nDCG@10",
     "nDGC@10": "there is no measure 'nDGC' (in 'nDGC@10'); did you mean nDCG?",
     "zzz": "there is no measure 'zzz' (in 'zzz'); known: P, R, RCap",
-    "P@0": "P: the cutoff must be a whole number from 1, found 0",
-    "P@-5": "P: the cutoff must be a whole number from 1, found -5",
-    "P@2.5": "P: the cutoff must be a whole number from 1, found 2.5",
+    "P@0": "P: the cutoff must be a whole number from 1 to 1,000,000,000, found 0",
+    "P@-5": "P: the cutoff must be a whole number from 1 to 1,000,000,000, found -5",
+    "P@2.5": "P: the cutoff must be a whole number from 1 to 1,000,000,000, found 2.5",
+    "P@99999999999999999999": "P: the cutoff must be a whole number from 1 to 1,000,000,000",
+    "P@10@5": "expected a measure such as nDCG@10, found 'P@10@5'",
     "P@True": "P: the cutoff must be a number, found True",
     "nDCG@'5'": "nDCG: the cutoff must be a number, found '5'",
     "Rprec@5": "Rprec takes no cutoff, found @5",
@@ -190,3 +192,12 @@ def test_no_name_stands_for_two_measures() -> None:
 )
 def test_the_depth_is_where_a_measure_stops_looking(text: str, depth: int | None) -> None:
     assert parse(text).depth == depth
+
+
+def test_robustness_is_read_in_its_short_form_inside_a_quantile() -> None:
+    assert str(parse("Quantile(Robustness-0.3@10, 0.1)")) == "Quantile(Robustness(delta=0.3)@10, 0.1)"
+
+
+def test_what_is_neither_text_nor_a_measure_is_refused() -> None:
+    with pytest.raises(MeasureError, match="expected a measure such as nDCG@10, found 5"):
+        parse(5)  # type: ignore[arg-type]

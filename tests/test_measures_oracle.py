@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import FormatError
-from assay.core.tables import Qrels, Run
-from assay.datasets.sources import Source
-from assay.datasets.trec import RunFile, read_qrels
+from assay.core.groups import Blocks
+from assay.core.tables import Qrels
+from assay.datasets import open_run, read
 from assay.evaluation import Evaluation, evaluate
 from assay.measures import parse
 from brute import ranked
@@ -53,9 +53,9 @@ def lines(path: Path) -> Iterator[Line]:
             yield OURS[name], query, float(text)
 
 
-def files(folder: Path, case: str) -> tuple[Qrels, RunFile]:
-    qrels = Qrels.from_groups(read_qrels(Source(folder / f"{case}.qrels")))
-    return qrels, RunFile(Source(folder / f"{case}.run"))
+def files(folder: Path, case: str) -> tuple[Qrels, Blocks]:
+    qrels = read(folder / f"{case}.qrels", "qrels")
+    return qrels, open_run(folder / f"{case}.run")
 
 
 def assert_equal(result: Evaluation, expected: list[Line]) -> None:
@@ -109,8 +109,8 @@ def test_missing_queries_left_out_are_trec_eval_9_without_c(oracle: Path) -> Non
 
 @pytest.mark.parametrize("output", ["v10.hp.out", "v10c.hp.out"])
 def test_a_run_cut_at_ten_documents_is_the_flag_m(oracle: Path, output: str) -> None:
-    qrels, run = files(oracle, CUT)
-    docs = Run.from_groups(run.whole()).to_dict()
+    qrels, _ = files(oracle, CUT)
+    docs = read(oracle / f"{CUT}.run", "run").to_dict()
     cut = {query: {doc: docs[query][doc] for doc in ranked(docs[query])[:10]} for query in docs}
     assert_equal(evaluate(qrels, cut, OURS.values()), list(lines(oracle / f"{CUT}.{output}")))
 
@@ -138,7 +138,7 @@ def test_exp_gain_is_linear_gain_on_the_grades_two_to_the_grade_less_one(oracle:
     [
         ("13_duplicate_docs_run", 3, "document 'd1' stands twice in query 'q1' (first on line 1)"),
         ("20_nan_inf", 5, "the score is NaN"),
-        ("21_empty_run", None, "expected a TREC run, found no rows"),
+        ("21_empty_run", None, "the file is empty; expected a run"),
         ("26_whitespace", 4, "expected 6 fields (query Q0 document rank score tag), found 8"),
     ],
 )
@@ -157,7 +157,7 @@ def test_blanks_tabs_and_line_ends_of_any_kind_are_read(oracle: Path, tmp_path: 
     qrels, _ = files(oracle, "26_whitespace")
     run = tmp_path / "tidy.run"
     run.write_bytes((oracle / "26_whitespace.run").read_bytes().replace(b" extra fields", b""))
-    result = evaluate(qrels, RunFile(Source(run)), OURS.values())
+    result = evaluate(qrels, open_run(run), OURS.values())
     assert_equal(result, list(lines(oracle / f"26_whitespace.{output}")))
 
 
@@ -166,7 +166,7 @@ def test_infinite_scores_stand_first_and_last(oracle: Path, tmp_path: Path) -> N
     run = tmp_path / "inf.run"
     rows = (oracle / "20_nan_inf.run").read_text().splitlines()
     run.write_text("\n".join(row for row in rows if row.startswith("q1")))
-    result = evaluate(qrels, RunFile(Source(run)), OURS.values(), only_common=True)
+    result = evaluate(qrels, open_run(run), OURS.values(), only_common=True)
     expected = [line for line in lines(oracle / "20_nan_inf.v10.hp.out") if line[1] == "q1"]
     assert_equal(result, expected)
 
@@ -176,9 +176,9 @@ def test_infinite_scores_stand_first_and_last(oracle: Path, tmp_path: Path) -> N
 def test_the_official_scores_of_trec_dl_2019(shared: Path, run: str, kind: str, rel: int) -> None:
     folder = shared / "trec_dl2019"
     official = json.loads((folder / "official_scores.json").read_text())[run][kind]
-    qrels = Qrels.from_groups(read_qrels(Source(folder / "2019qrels-pass.txt")))
+    qrels = read(folder / "2019qrels-pass.txt", "qrels")
     names = {theirs: str(parse(_at_level(OURS[theirs], rel))) for theirs in official}
-    result = evaluate(qrels, RunFile(Source(folder / f"input.{run}.gz")), names.values())
+    result = evaluate(qrels, open_run(folder / f"input.{run}.gz"), names.values())
     found = {theirs: result.estimates[name].value for theirs, name in names.items()}
     assert {name: round(v or 0, 4) for name, v in found.items()} == official
     assert result.counts.judged_queries == 43

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -120,3 +121,40 @@ def test_wide_and_combining_characters_keep_columns_aligned() -> None:
 
 def test_markdown_escapes_bars_in_cells() -> None:
     assert "a\\|b" in markdown(["x"], [["a|b"]])
+
+
+def over_common_queries() -> list[Evaluation]:
+    from assay.core.tables import Run
+
+    qrels = {q: {"a": 1} for q in ("q1", "q2", "q3")}
+    table = {"query_id": ["q1", "q2", "q3"], "team": ["x", "y", "z"]}
+    runs = {"1": {"q2": ["a"]}, "2": {"q1": ["a"], "q3": ["b", "a"]}, "3": {"q1": ["b", "a"], "q3": ["a"]}}
+    return [
+        evaluate(qrels, Run(run, name=name), "RR", table, ["team"], only_common=True)
+        for name, run in runs.items()
+    ]
+
+
+def test_runs_stand_under_their_own_slices_where_each_leaves_out_other_queries() -> None:
+    rows = csv.DictReader(io.StringIO(summary(over_common_queries(), "csv")))
+    found = {r["slice"] + r["run"]: r["value"] for r in rows if r["slice"]}
+    values = {"x2": "1.0", "x3": "0.5", "y1": "1.0", "z2": "0.5", "z3": "1.0"}
+    assert found == values | {"x1": "", "y2": "", "y3": "", "z1": ""}
+
+
+def test_the_runs_of_a_query_stand_together() -> None:
+    rows = csv.DictReader(io.StringIO(per_query(over_common_queries(), "csv")))
+    assert [r["query_id"] + r["run"] for r in rows] == ["q21", "q12", "q13", "q32", "q33"]
+
+
+def test_csv_holds_the_exact_value_of_each_query() -> None:
+    result = evaluate({"q–": {"a": 1}, "–": {"b": 0}}, {"q–": ["x", "y", "a"]}, ["RR", "ZeroHit@5"])
+    rows = list(csv.reader(io.StringIO(per_query([result], "csv"))))
+    assert rows[1:] == [["q–", "run", repr(1 / 3), "0.0"], ["–", "run", "0.0", ""]]
+
+
+@pytest.mark.parametrize("draw", [table, markdown])
+def test_a_cell_stays_on_its_line(draw: Callable[[list[str], list[list[str]]], str]) -> None:
+    shown = draw(["x", "y"], [["a\nb", "\x1b[31mc"]])
+    assert "a b" in shown
+    assert "\x1b" not in shown

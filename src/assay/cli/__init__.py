@@ -16,8 +16,11 @@ def main() -> NoReturn:
     """Run a command and leave with its exit code, at once: there is nothing to tear down."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take longer to start than to use
     gc.disable()
+    streams = (sys.stdout, sys.stderr)
+    for stream in streams:
+        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # whatever the locale says
     code = run(sys.argv[1:])
-    for stream in (sys.stdout, sys.stderr):
+    for stream in streams:
         try:
             stream.flush()
         except OSError:
@@ -52,6 +55,8 @@ def _command(name: str, argv: list[str]) -> int:
     except BrokenPipeError:  # whoever read us has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
+    except OSError as error:  # a disk that is full, for one
+        return _say(f"assay {name}: {error}")
     except KeyboardInterrupt:
         return _say("interrupted", 130)
     except Exception as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from assay.cli.eval import hints
 from assay.cli.inputs import Inputs
 from assay.cli.parsers import make_parser
+from assay.core.errors import InputError
 from assay.datasets import Collection, helpcentre, write
 from assay.evaluation import evaluate
 from assay.search.embedded import BM25, LSA
@@ -41,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 def command(arguments: argparse.Namespace) -> None:
     """Search the help centre twice, score both and say what to try next."""
     folder = Path(arguments.folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     queries, qrels, documents = helpcentre()
     _say(f"a help centre: {len(documents)} articles, {len(queries)} queries, {len(qrels):,} judgments")
     runs = [searcher.search(queries, _DEPTH) for searcher in (BM25(documents), LSA(documents))]
@@ -58,6 +59,13 @@ def command(arguments: argparse.Namespace) -> None:
     _say(hints(evaluations, Inputs(qrels, queries, documents, list(runs)), shown))
     _say(f"\nthe same with drawn intervals: {report}")
     _say(_NEXT.format(folder=folder))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--folder {folder}: cannot be made ({error.strerror}); name another") from None
 
 
 def _say(text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from assay.cli.inputs import Inputs, add_inputs
 from assay.cli.parsers import make_parser
+from assay.cli.progress import watched
 from assay.core.errors import InputError
 from assay.evaluation import DEFAULT_MEASURES, Evaluation, evaluate
 from assay.views import FORMATS, summary
@@ -90,7 +91,7 @@ def command(arguments: argparse.Namespace) -> None:
             level=arguments.level,
             seed=arguments.seed,
         )
-        for run in inputs.runs
+        for run in watched(inputs.runs)
     ]
     print(summary(evaluations, arguments.format, arguments.per_query))
     if arguments.format == "table":
@@ -108,7 +109,7 @@ def hints(evaluations: Sequence[Evaluation], inputs: Inputs, arguments: argparse
     said = []
     for e in evaluations if arguments.worst else []:
         worst = [f"{_query(q, inputs)} {value:.4f}" for q, value in e.worst(n=arguments.worst)]
-        said.append(f"worst by {e.measures[0]} in {e.name}: {'; '.join(worst)}")
+        said += [f"worst by {e.measures[0]} in {e.name}: {'; '.join(worst)}"] * bool(worst)
     if arguments.worst and not arguments.per_query:
         said.append("every query: --per-query")
     return "\n" + "\n".join(said) if said else ""

@@ -50,7 +50,8 @@ class Inputs(NamedTuple):
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Inputs:
         """Open what the arguments name."""
-        if [arguments.qrels, *arguments.runs].count("-") > 1:
+        paths = [arguments.qrels, arguments.queries, arguments.documents, *arguments.runs]
+        if paths.count("-") > 1:
             raise InputError("standard input (-) can be read only once; give the other files by their paths")
         columns = dict(_pairs(arguments.columns, "--columns", "query_id=qid"))
         formats = _formats(arguments.formats)

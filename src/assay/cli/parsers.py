@@ -10,7 +10,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     """Help of a settled width: asking the terminal loads more than the rest of the parser."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=int(os.environ.get("COLUMNS") or 100))
+        columns = os.environ.get("COLUMNS", "")
+        super().__init__(prog, width=int(columns) if columns.isdecimal() else 100)
 
 
 def make_parser(command: str, description: str, examples: str) -> argparse.ArgumentParser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +32,10 @@ def frame_of(data: Any) -> pl.DataFrame:
         return frame_of(data.pl())
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         return _of_rows(data)
+    hint = "; assay.read(path) gives the table of a file" if isinstance(data, str | PathLike) else ""
     raise TableError(
         "expected a table (Polars, pandas, PyArrow, DuckDB, rows) or {query: {document: number}}, "
-        f"found {type(data).__name__}"
+        f"found {type(data).__name__}{hint}"
     )
 
 
@@ -96,7 +98,7 @@ def _source(frame: pl.DataFrame, name: str, kind: type[Pairs], columns: Mapping[
         if columns[name] not in frame.columns:
             raise TableError(f"there is no column {columns[name]!r} among {', '.join(frame.columns)}")
         return columns[name]
-    lowered = {column.lower(): column for column in frame.columns}
+    lowered = {column.lower(): column for column in reversed(frame.columns)}
     names = (name, *kind.aliases[name])
     return next((lowered[alias] for alias in names if alias in lowered), None)
 
@@ -114,6 +116,8 @@ def _ids(frame: pl.DataFrame, name: str) -> pl.Series:
     column = frame[name]
     if column.dtype.is_float():
         raise TableError(f"column {name} holds fractions ({column.dtype}); ids must be text or whole numbers")
+    if column.dtype == pl.Boolean:
+        raise TableError(f"column {name} holds true and false; ids must be text or whole numbers")
     return column.cast(pl.String)
 
 

@@ -253,17 +253,24 @@ def _column(ids: list[str]) -> Texts:
 
 def _mapped_values(mapping: Mapping[str, Mapping[str, float]], count: int) -> Floats:
     """The scores of a nested dictionary, one after the other."""
-    values = np.empty(count)
-    try:
-        first = 0
-        for ranking in mapping.values():
+    values, first = np.empty(count), 0
+    for query, ranking in mapping.items():
+        try:
             struct.pack_into(f"{len(ranking)}d", values.data, 8 * first, *ranking.values())
-            first += len(ranking)
-    except (TypeError, struct.error) as error:
-        raise TableError(
-            f"expected {{query: {{document: number}}}}, found a value that is no number: {error}"
-        ) from None
+        except (TypeError, OverflowError, struct.error):
+            raise TableError(_no_number(query, ranking)) from None
+        first += len(ranking)
     return values
+
+
+def _no_number(query: str, ranking: Mapping[str, object]) -> str:
+    """What to say of a query with a value that is no number."""
+    for doc, value in ranking.items():
+        try:
+            struct.pack("d", value)
+        except (TypeError, OverflowError, struct.error):
+            return f"expected a number for document {doc!r} of query {query!r}, found {value!r}"
+    return f"expected {{document: number}} for query {query!r}"
 
 
 class Scattered(Exception):  # noqa: N818 - a state of the data, not an error

@@ -79,7 +79,7 @@ def read(
     source = Source(path)
     made = _chosen(source, kind, format, columns)
     if kind is not None and kind not in made.reads:
-        raise made.refuse(kind)
+        raise made.refuse(kind, source.label)
     found: Table | Collection = _module(made).read(source, kind, columns or {}, made)
     return found
 
@@ -89,7 +89,7 @@ def read_judged(path: _Path, *, format: str | None = None, columns: _Columns = N
     source = Source(path)
     made = _chosen(source, "qrels", format, columns)
     if "qrels" not in made.reads:
-        raise made.refuse("qrels")
+        raise made.refuse("qrels", source.label)
     kind: Kind | None = None if made.several else "qrels"
     found: Table | Collection = _module(made).read(source, kind, columns or {}, made)
     return found if isinstance(found, Collection) else Collection(qrels=cast(Qrels, found))
@@ -102,7 +102,7 @@ def open_run(path: _Path, *, format: str | None = None, columns: _Columns = None
     if made.name == "trec":
         return _module(made).RunFile(source)  # type: ignore[no-any-return]
     if "run" not in made.reads:
-        raise made.refuse("run")
+        raise made.refuse("run", source.label)
     run: Run = _module(made).read(source, "run", columns or {}, made)
     return run
 
@@ -123,7 +123,7 @@ def write(
         if not any(found):
             raise InputError("expected a collection with queries, qrels or documents, found an empty one")
     elif (kind := kind_of_table(found)) not in made.writes:
-        raise made.refuse(kind)
+        raise made.refuse(kind, label)
     if made.several:
         _module(made).write(found, label, made)
         return

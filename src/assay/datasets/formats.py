@@ -43,10 +43,10 @@ class Format(NamedTuple):
     extensions: tuple[str, ...] = ()
     several: bool = False
 
-    def refuse(self, kind: Kind) -> InputError:
+    def refuse(self, kind: Kind, label: str) -> FormatError:
         """What to say when this format does not hold this kind of table."""
         able = [other.name for other in FORMATS.values() if kind in other.writes]
-        return InputError(f"the format {self.name} does not hold {kind}; {', '.join(able)} do")
+        return FormatError(f"the format {self.name} does not hold {kind}; {', '.join(able)} do", label)
 
 
 _JUDGED: tuple[Kind, ...] = ("qrels", "queries", "documents")

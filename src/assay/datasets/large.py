@@ -36,6 +36,8 @@ def read_large(
             frame = pl.read_ndjson(data, infer_schema_length=1000)
         else:
             frame = pl.read_csv(data, infer_schema=False, **scan)
-        return Qrels(frame, columns) if kind == "qrels" else Run(frame, columns, name=source.name)
+        found = Qrels(frame, columns) if kind == "qrels" else Run(frame, columns, name=source.name)
     except (pl.exceptions.PolarsError, TableError):
         return None
+    named = "" not in found.query_ids and bool(found.groups.ids.lengths.all())
+    return found if named else None  # a file may not leave an id empty

@@ -71,10 +71,6 @@ class RunFile:
         """The blocks of a run whose queries are scattered over the file."""
         return self._checked(iter(gathered(pieces(self.source, RUN)).parts))
 
-    def whole(self) -> Groups:
-        """The run in memory."""
-        return whole(self.source, RUN)
-
     def _checked(self, blocks: Iterable[Groups]) -> Iterator[Groups]:
         return ordered_map(lambda block: checked(block, self.source, RUN), blocks)
 
@@ -83,11 +79,6 @@ class RunFile:
         queries = [field[0] for field in fields if field]
         changes = sum(a != b for a, b in itertools.pairwise(queries))
         return changes >= max(2, len(set(queries)))
-
-
-def read_qrels(source: Source) -> Groups:
-    """The judgments of a TREC qrels file."""
-    return whole(source, QRELS)
 
 
 def whole(source: Source, layout: Layout) -> Groups:

@@ -76,7 +76,7 @@ class Evaluation:
         return [self._slice(part) for part in self.slices]
 
     def _slice(self, part: Slice) -> SliceEstimates:
-        rows = np.array(part.rows)
+        rows = np.array(part.rows, np.int64)
         made = {str(m): self._estimate(m, self.scores[m][rows]) for m in self.measures}
         return SliceEstimates(part.column, part.value, len(rows), made, self._ends(rows))
 
@@ -98,6 +98,9 @@ class Evaluation:
     def worst(self, measure: Measure | str | None = None, n: int = 5) -> list[tuple[str, float]]:
         """The queries that do worst by a measure (the first one, unless named)."""
         chosen = self.measures[0] if measure is None else parse(measure)
+        if chosen not in self.measures:
+            computed = ", ".join(map(str, self.measures))
+            raise InputError(f"expected one of the measures that were computed ({computed}), found {chosen}")
         values = self.scores[chosen]
         order = np.argsort(-values if chosen.lower_is_better else values, kind="stable")[:n]
         return [(self.scores.query_ids[i], float(values[i])) for i in order if values[i] == values[i]]
@@ -151,7 +154,7 @@ def evaluate(
     queries: Any = None,
     by: Sequence[str] = (),
     *,
-    documents: Mapping[str, str] | Documents | None = None,
+    documents: Any = None,
     only_common: bool = False,
     unjudged: bool = False,
     level: float = 0.95,
@@ -172,25 +175,31 @@ def evaluate(
     scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in chosen})
     ranges = {str(m): _range(m, matches) for m in chosen} if unjudged else {}
     counts = _counts(matches)
+    table = None if queries is None else Queries.of(queries)
+    parts = _slices(by, table, qrels, documents) if by else []
     if only_common and counts.missing_from_run:
         kept = np.flatnonzero(matches.returned)
         scores, ranges = _only(kept, scores, ranges)
-    table = None if queries is None else Queries.of(queries)
-    parts = _slices(by, scores, table, qrels, documents) if by else []
+        parts = [part.among(kept) for part in parts]
     return Evaluation(source.name, chosen, scores, counts, parts, ranges, level, seed)
 
 
 def _slices(
     by: Sequence[str],
-    scores: Scores,
     queries: Queries | None,
     qrels: Qrels,
-    documents: Mapping[str, str] | Documents | None,
+    documents: Any,
 ) -> list[Slice]:
+    """The slices of all judged queries, so that they are the same for every run."""
     from assay.evaluation.slices import slices
 
-    texts = documents.texts() if isinstance(documents, Documents) else documents
-    return slices([by] if isinstance(by, str) else by, scores.query_ids, queries, qrels, texts)
+    return slices([by] if isinstance(by, str) else by, qrels.query_ids, queries, qrels, _texts(documents))
+
+
+def _texts(documents: Any) -> Mapping[str, str] | None:
+    """The text of each document, given as {document: text} or as a table."""
+    plain = isinstance(documents, Mapping) and all(isinstance(text, str) for text in documents.values())
+    return documents if documents is None or plain else Documents.of(documents).texts()
 
 
 def _chosen(measures: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
@@ -204,7 +213,7 @@ def _counts(matches: Matches) -> Counts:
     return Counts(
         judged_queries=len(matches.returned),
         missing_from_run=int((~matches.returned).sum()),
-        unjudged_in_run=matches.unjudged_in_run,
+        unjudged_in_run=len(matches.unjudged),
         ties_at_cutoff=int(matches.tied.sum()),
         without_relevant=int((matches.rankings.relevant(1) == 0).sum()),
     )

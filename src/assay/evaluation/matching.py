@@ -18,7 +18,7 @@ from assay.measures import Rankings
 class _Part(NamedTuple):
     """What one block of a run has to say about the judged queries."""
 
-    unjudged: int  # queries of the block that nobody judged
+    unjudged: list[str]  # queries of the block that nobody judged
     query: Ints  # judged queries of the block, by their number
     returned: Ints
     tied: Bools
@@ -32,7 +32,7 @@ class Matches(NamedTuple):
     rankings: Rankings
     returned: Bools  # which judged queries are in the run
     tied: Bools  # in which a tie crosses a cutoff
-    unjudged_in_run: int
+    unjudged: list[str]  # queries of the run that nobody judged
 
 
 def match(qrels: Qrels, run: Blocks, cutoffs: Sequence[int]) -> Matches:
@@ -51,7 +51,8 @@ def match(qrels: Qrels, run: Blocks, cutoffs: Sequence[int]) -> Matches:
     if not matches.returned.any():
         raise UndecidableError(
             f"run {run.name!r} shares no query with the qrels: expected ids such as "
-            f"{', '.join(qrels.query_ids[:3])}; check that both use the same query ids"
+            f"{', '.join(qrels.query_ids[:3])}, found {', '.join(matches.unjudged[:3])}; "
+            "check that both use the same query ids"
         )
     return matches
 
@@ -67,7 +68,8 @@ def _match_block(
     groups = np.repeat(group, lengths)
     found, rank = block.place(groups, wanted.take(row))
     tied = block.ties_at(cutoffs)[group]
-    return _Part(len(known) - len(group), query, block.lengths[group], tied, row[found], rank)
+    strange = [block.query_ids[place] for place in np.flatnonzero(known < 0).tolist()]
+    return _Part(strange, query, block.lengths[group], tied, row[found], rank)
 
 
 def _together(qrels: Qrels, parts: Iterable[_Part]) -> Matches:
@@ -75,7 +77,7 @@ def _together(qrels: Qrels, parts: Iterable[_Part]) -> Matches:
     groups = qrels.groups
     returned = np.zeros(len(groups.query_ids), np.int64)
     tied = np.zeros(len(groups.query_ids), np.bool_)
-    unjudged = 0
+    unjudged = list[str]()
     rows, ranks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for part in parts:
         returned[part.query], tied[part.query] = part.returned, part.tied

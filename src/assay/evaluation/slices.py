@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from assay.core.errors import InputError
 from assay.core.tables import Qrels, Queries
+from assay.core.texts import Ints
 
 HEAD, TAIL = 0.05, 0.5
 MANY = 12  # a column of numbers with more values than this is cut into quarters
@@ -77,6 +78,11 @@ class Slice(NamedTuple):
     column: str
     value: str
     rows: list[int]
+
+    def among(self, kept: Ints) -> Slice:
+        """The same slice by its queries' places among those that are kept; it may be left empty."""
+        place = {row: new for new, row in enumerate(kept.tolist())}
+        return self._replace(rows=[place[row] for row in self.rows if row in place])
 
 
 def slices(
@@ -186,12 +192,12 @@ def _intent(
     documents: Mapping[str, str],
     vocabulary: dict[str, frozenset[str]],
 ) -> str | None:
-    wanted = set(_WORD.findall((text or "").lower())) - _STOP
+    wanted = set(_WORD.findall((text or "").casefold())) - _STOP
     if not wanted or not relevant:
         return None
     for doc in relevant:
         if doc not in vocabulary:
-            vocabulary[doc] = frozenset(_WORD.findall(documents[doc].lower()))
+            vocabulary[doc] = frozenset(_WORD.findall(documents[doc].casefold()))
         if wanted <= vocabulary[doc]:
             return "exact"
     return "semantic"

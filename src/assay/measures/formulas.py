@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from assay.core.errors import MeasureError
 from assay.core.groups import Floats
 from assay.core.texts import Ints
 from assay.measures.measure import _REQUIRED, Measure, define
@@ -18,6 +19,7 @@ from assay.measures.rankings import Rankings
 Cutoff = int | None
 Gain = Literal["linear", "exp"]
 _INFAP_EPSILON = 0.00001
+_HIGHEST_EXP = 1000  # a double holds 2^1023
 
 
 def _over(top: Floats, bottom: Floats | float, otherwise: float = 0.0) -> Floats:
@@ -47,8 +49,8 @@ def capped_recall(r: Rankings, k: int, rel: int) -> Floats:
 @define("F", rel=1, beta=1.0, aliases=("F1",))
 def f_measure(r: Rankings, k: Cutoff, rel: int, beta: float) -> Floats:
     """The weighted harmonic mean of P and R; beta above 1 weighs R more (van Rijsbergen 1979)."""
-    p, recalled, x = precision(r, k, rel), recall(r, k, rel), beta * beta
-    return _over((x + 1) * p * recalled, x * p + recalled)
+    p, recalled, share = precision(r, k, rel), recall(r, k, rel), 1 / (1 + beta * beta)
+    return _over(p * recalled, share * recalled + (1 - share) * p)
 
 
 @define("Success", cutoff="required", kind="share", rel=1, aliases=("HitRate", "Hit"))
@@ -79,6 +81,11 @@ def geometric_ap(r: Rankings, k: None, rel: int) -> Floats:
 
 def _gains(grade: Ints, gain: Gain) -> Floats:
     positive = np.maximum(grade, 0).astype(np.float64)
+    if gain == "exp" and positive.max(initial=0) > _HIGHEST_EXP:
+        raise MeasureError(
+            f"gain='exp' is 2 to the power of a grade of at most {_HIGHEST_EXP}, found "
+            f"{positive.max():.0f}: use gain='linear' or a shorter scale of grades"
+        )
     return positive if gain == "linear" else np.exp2(positive) - 1.0
 
 
@@ -132,7 +139,7 @@ def expected_reciprocal_rank(r: Rankings, k: Cutoff, max_grade: int | None) -> F
     """Expected 1/rank at which a user stops who is satisfied by chance (2^g - 1) / 2^max (Chapelle 2009)."""
     top = r.top_grade if max_grade is None else max_grade
     grade = np.clip(r.grade, 0, top).astype(np.float64)
-    stops = (np.exp2(grade) - 1.0) / 2.0**top
+    stops = np.exp2(grade - top) - np.exp2(-float(top))  # as written above, but for any grade
     reached, goes_on = np.ones(len(stops)), np.ones(len(r))
     for rows in r.by_place:
         reached[rows] = goes_on[r.query[rows]]

@@ -36,6 +36,7 @@ DEFINITIONS: dict[str, Definition] = {}
 ALIASES: dict[str, str] = {}
 _REQUIRED = object()
 _PLUGINS_LOADED = False
+_DEEPEST = 10**9
 
 
 class Measure:
@@ -164,7 +165,7 @@ def measure(
 
     def register(function: Callable[..., float | None]) -> Measure:
         def formula(rankings: Rankings, cutoff: int | None, **params: Any) -> Floats:
-            values = [_number(function(ranking, **params)) for ranking in each(rankings, cutoff)]
+            values = [_number(name, function(ranking, **params)) for ranking in each(rankings, cutoff)]
             return np.array(values, dtype=np.float64)
 
         formula.__doc__ = function.__doc__
@@ -188,8 +189,15 @@ def _check_own(name: str, cutoff: str, kind: str) -> None:
             raise MeasureError(f"{name}: {what} must be one of {', '.join(choices)}, found {value!r}")
 
 
-def _number(value: float | None) -> float:
-    return np.nan if value is None else float(value)
+def _number(name: str, value: float | None) -> float:
+    """What a measure of the user's own gave for a query."""
+    try:
+        made = np.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        made = math.inf
+    if math.isinf(made):
+        raise MeasureError(f"{name} must give a finite number, or None where it has none, found {value!r}")
+    return made
 
 
 def bare(name: str) -> Measure:
@@ -206,9 +214,11 @@ def parse(text: str | Measure) -> Measure:
     """
     if isinstance(text, Measure):
         return text.complete()
+    if not isinstance(text, str):
+        raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}")
     source = text
     if "-" in text or "11pt" in text.lower():
-        source = re.sub(r"(?i)^\s*robustness-([0-9.]+)", r"Robustness(delta=\1)", source)
+        source = re.sub(r"(?i)\brobustness-([0-9.]+)", r"Robustness(delta=\1)", source)
         source = re.sub(r"(?i)\b11pt\b", "Pt11", source)
     try:
         tree = ast.parse(source.strip(), mode="eval").body
@@ -222,7 +232,11 @@ def _built(node: ast.expr, text: str) -> Measure:
     match node:
         case ast.Name(id=name):
             return _named(name, text)
-        case ast.BinOp(left=left, op=ast.MatMult(), right=ast.Constant() | ast.UnaryOp() as cutoff):
+        case ast.BinOp(
+            left=ast.Name() | ast.Call() as left,
+            op=ast.MatMult(),
+            right=ast.Constant() | ast.UnaryOp() as cutoff,
+        ):
             return _built(left, text).__matmul__(_literal(cutoff, text))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             values = [_literal(arg, text) for arg in args]
@@ -324,6 +338,8 @@ def _checked_cutoff(definition: Definition, cutoff: Any) -> Any:
         if not 0 <= cutoff <= 1:
             raise MeasureError(f"{definition.name}: the recall level must be 0 to 1, found {cutoff}")
         return float(cutoff)
-    if not isinstance(cutoff, int) or cutoff < 1:
-        raise MeasureError(f"{definition.name}: the cutoff must be a whole number from 1, found {cutoff}")
+    if not isinstance(cutoff, int) or not 1 <= cutoff <= _DEEPEST:
+        raise MeasureError(
+            f"{definition.name}: the cutoff must be a whole number from 1 to {_DEEPEST:,}, found {cutoff}"
+        )
     return cutoff

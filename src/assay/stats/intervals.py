@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from assay.core.texts import mix
 
 Floats = NDArray[np.float64]
-RESAMPLES = 2000
+RESAMPLES = 4000
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -157,13 +158,15 @@ def resampled_means(values: Floats, seed: int, resamples: int = RESAMPLES) -> Fl
     rows = max(1, (1 << 18) // n)
     for first in range(0, resamples, rows):
         last = min(first + rows, resamples)
-        draws = np.arange(first * n, last * n, dtype=np.uint64)
-        at = ((_random(draws, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-        means[first:last] = values[at.astype(np.int64)].reshape(-1, n).mean(axis=1)
+        means[first:last] = values[_drawn(n, first, last, seed)].mean(axis=1)
     return means
 
 
-def _random(counter: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """SplitMix64: the counter-th number of the stream that the seed names."""
+@lru_cache(maxsize=8)  # the measures of one evaluation draw the same
+def _drawn(n: int, first: int, last: int, seed: int) -> NDArray[np.int64]:
+    """Samples `first` to before `last`, each n numbers below n, of the stream that the seed names (SplitMix64)."""
     start = (seed + 1) * 0xD1342543DE82EF95 % (1 << 64)
-    return mix((counter + np.uint64(start)) * _STEP)
+    counter = np.arange(first * n, last * n, dtype=np.uint64)
+    word = mix((counter + np.uint64(start)) * _STEP)
+    drawn = ((word >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+    return drawn.astype(np.int64).reshape(-1, n)

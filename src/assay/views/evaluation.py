@@ -34,11 +34,10 @@ def lines(evaluations: Sequence[Evaluation]) -> list[Line]:
     for measure in evaluations[0].estimates:
         for e in evaluations:
             made.append(Line(measure, "", "", e.name, e.estimates[measure], e.unjudged.get(measure)))
-        for place, part in enumerate(evaluations[0].slices):
-            for e in evaluations:
-                s = e.by[place]
+        for parts in zip(*(e.by for e in evaluations), strict=True):
+            for e, s in zip(evaluations, parts, strict=True):
                 ends = s.unjudged.get(measure)
-                made.append(Line(measure, part.column, part.value, e.name, s.estimates[measure], ends))
+                made.append(Line(measure, s.column, s.value, e.name, s.estimates[measure], ends))
     return made
 
 
@@ -49,7 +48,7 @@ def summary(evaluations: Sequence[Evaluation], style: str, per_query: bool = Fal
 
         return json.dumps({"runs": [e.to_dict(per_query) for e in evaluations]}, indent=1)
     if per_query:
-        return _PER_QUERY[style](*_query_rows(evaluations))
+        return _PER_QUERY[style](*_query_rows(evaluations, _exact if style == "csv" else number))
     return _SUMMARY[style](lines(evaluations), evaluations)
 
 
@@ -58,17 +57,19 @@ def per_query(evaluations: Sequence[Evaluation], style: str) -> str:
     return summary(evaluations, style, per_query=True)
 
 
-def _query_rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], Rows]:
-    """The scores of the queries as rows of text."""
-    measures = list(evaluations[0].estimates)
+def _query_rows(
+    evaluations: Sequence[Evaluation], shown: Callable[[float | None], str]
+) -> tuple[list[str], Rows]:
+    """The scores of the queries as rows of text, with the runs side by side."""
+    measures = [str(m) for m in evaluations[0].measures]
+    scored = [(e.name, e.scores.to_dict()) for e in evaluations]
+    queries = dict.fromkeys(query for _, scores in scored for query in scores)
     rows = [
-        [query, e.name, *(number(scores[m]) for m in measures)]
-        for e in evaluations
-        for query, scores in e.scores.to_dict().items()
+        [query, name, *(shown(scores[query][m]) for m in measures)]
+        for query in queries
+        for name, scores in scored
+        if query in scores
     ]
-    if len(evaluations) > 1:
-        place = {query: i for i, query in enumerate(evaluations[0].scores.query_ids)}
-        rows.sort(key=lambda row: place.get(row[0], len(place)))
     return ["query_id", "run", *measures], rows
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
 BAR = 28
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def width(cell: str) -> int:
@@ -27,11 +29,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     run   n
     bm25 43
     """
-    columns = list(zip(head, *rows, strict=True))
+    lines = [[_on_one_line(cell) for cell in row] for row in (head, *rows)]
+    columns = list(zip(*lines, strict=True))
     widths = [max(map(width, column)) for column in columns]
     right = [all(_is_number(cell) for cell in column[1:]) for column in columns]
     made = []
-    for row in (head, *rows):
+    for row in lines:
         cells = [
             " " * (w - width(c)) + c if r else c + " " * (w - width(c))
             for c, w, r in zip(row, widths, right, strict=True)
@@ -40,25 +43,29 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(made)
 
 
+def _on_one_line(cell: str) -> str:
+    """A cell with blanks for what would break its line or its column."""
+    return cell if cell.isprintable() else _CONTROL.sub(" ", cell)
+
+
 def _is_number(cell: str) -> bool:
     return cell.replace("–", "").replace(".", "").replace("-", "").isdigit() or cell in ("", "–")
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    escaped = [[_on_one_line(cell).replace("|", "\\|") for cell in row] for row in (head, *rows)]
     escaped.insert(1, ["---"] * len(head))
     return "\n".join(f"| {' | '.join(row)} |" for row in escaped)
 
 
 def csv(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as comma-separated values; a dash for nothing becomes empty.
+    """A table as comma-separated values.
 
-    >>> csv(["a", "b"], [["1,5", "–"]])
+    >>> csv(["a", "b"], [["1,5", ""]])
     'a,b\\n"1,5",'
     """
-    cleaned = [["" if cell == "–" else cell for cell in row] for row in (head, *rows)]
-    return "\n".join(",".join(map(_quoted, row)) for row in cleaned)
+    return "\n".join(",".join(map(_quoted, row)) for row in (head, *rows))
 
 
 def _quoted(cell: str) -> str:
