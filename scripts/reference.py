@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 import assay
-from assay.cli import COMMANDS, _help
+from assay.cli import COMMANDS, help_text
 from assay.datasets import FORMATS
 from assay.measures import ALIASES, DEFINITIONS
 
@@ -44,10 +44,10 @@ def measures() -> str:
 def cli() -> str:
     """The page of the command line: the help of every command."""
     os.environ["COLUMNS"] = "100"
-    parts = ["# Command line\n", f"```text\n{_help().strip()}\n```\n"]
+    parts = ["# Command line\n", f"```text\n{help_text().strip()}\n```\n"]
     for name in COMMANDS:
         module = __import__(f"assay.cli.{name}", fromlist=["parser"])
-        parts.append(f"## assay {name}\n\n```text\n{module.parser().format_help().strip()}\n```\n")
+        parts.append(f"## assay {name}\n\n```text\n{module.parser().formathelp_text().strip()}\n```\n")
     return "\n".join(parts)
 
 

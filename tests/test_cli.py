@@ -105,7 +105,8 @@ def test_runs_of_the_same_name_are_told_apart_by_their_paths(
         ),
         (["eval", "qrels.txt", "bm25.run", "--level", "95"], 2, "between 0 and 1"),
         (["eval", "qrels.txt", "bm25.run", "bm25.run"], 2, "given twice"),
-        (["eval", "qrels.txt", "bm25.run", "--columns", "query_id"], 2, "NAME=VALUE"),
+        (["eval", "qrels.txt", "bm25.run", "--columns", "query_id"], 2, "NAME=COLUMN"),
+        (["eval", "qrels.txt", "bm25.run", "--columns", "colour=x"], 2, "run: query_id, doc_id, score, rank"),
         (["eval", "qrels.txt", "bm25.run", "--from", "xml"], 2, "trec"),
         (["eval", "qrels.txt"], 2, "RUN"),
         (["evla", "qrels.txt"], 2, "there is no command 'evla'"),
@@ -134,6 +135,17 @@ def test_no_query_in_common_leaves_with_3(folder: Path, capsys: pytest.CaptureFi
     code, _, err = said(capsys, "eval", "qrels.txt", "other.run")
     assert code == 3
     assert "shares no query" in err
+
+
+def test_columns_are_named_for_all_files_or_for_one_kind(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "q.csv").write_text("who,article,grade\nq1,a,1\n")
+    (folder / "r.csv").write_text("who,doc_id,score\nq1,a,0.5\n")
+    argv = ["eval", "q.csv", "r.csv", "-m", "RR", "--format", "csv", "--columns", "query_id=who"]
+    code, out, _ = said(capsys, *argv, "--columns", "qrels:doc_id=article")
+    assert code == 0
+    assert out.splitlines()[1].startswith("r,,,RR,1.0")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

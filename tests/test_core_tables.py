@@ -277,3 +277,17 @@ def test_ids_that_are_true_or_false_are_refused() -> None:
 def test_a_path_is_no_table_and_the_error_says_how_to_read_it() -> None:
     with pytest.raises(TableError, match=r"found str; assay.read\(path\) gives the table of a file"):
         evaluate("qrels.txt", {"q": ["a"]})
+
+
+def test_a_dictionary_of_columns_is_a_table() -> None:
+    run = Run({"query_id": ["q", "q"], "doc_id": ["a", "b"], "rank": [1, 2]})
+    assert run.to_dict() == {"q": {"a": -1.0, "b": -2.0}}
+
+
+def test_a_query_table_is_known_by_the_usual_names_of_its_id() -> None:
+    assert Queries.of({"qid": ["q1"], "text": ["how"]}) == Queries({"query_id": ["q1"], "text": ["how"]})
+
+
+def test_a_query_id_with_nul_is_refused_at_the_door() -> None:
+    with pytest.raises(TableError, match="without NUL"):
+        Qrels({"a\0b": {"c": 1}})

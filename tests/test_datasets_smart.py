@@ -76,7 +76,7 @@ def test_authors_may_have_a_marker_each_and_fields_any_order(tmp_path: Path) -> 
 
 
 def test_codes_of_no_interest_are_grade_zero(tmp_path: Path) -> None:
-    path = tmp_path / "rel"
+    path = tmp_path / "cranqrel"
     path.write_text("1 10 -1\n1  11 5\r\n2 10 4\n")
     assert read(path) == Qrels({"1": {"10": 0, "11": 0}, "2": {"10": 1}})
 
@@ -172,3 +172,10 @@ def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("nothing of the kind")
     with pytest.raises(FormatError, match="found none"):
         read(tmp_path, format="smart")
+
+
+def test_three_numbers_a_line_are_not_guessed_at(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("1 10 1\n1 11 2\n")
+    with pytest.raises(FormatError, match="--from smart"):
+        read(tmp_path / "qrels.txt", "qrels")
+    assert read(tmp_path / "qrels.txt", "qrels", format="smart").to_dict() == {"1": {"10": 4.0, "11": 3.0}}

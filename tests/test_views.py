@@ -77,6 +77,13 @@ def test_json_with_unjudged_has_the_range_of_each_mean_slice_and_query() -> None
     assert run["per_query_unjudged"]["q"]["RR@10"] == ends
 
 
+def test_the_scores_of_each_query_carry_their_range() -> None:
+    result = evaluate({"q": {"a": 1}}, {"q": ["x", "a"]}, ["RR@10"], unjudged=True)
+    rows = list(csv.reader(io.StringIO(per_query([result], "csv"))))
+    assert rows[0] == ["query_id", "run", "RR@10", "RR@10 if irrelevant", "RR@10 if relevant"]
+    assert rows[1] == ["q", "run", "0.5", "0.5", "1.0"]
+
+
 def test_html_is_one_page_that_fetches_nothing() -> None:
     shown = summary(two(), "html")
     assert shown.startswith("<!doctype html>")
@@ -100,7 +107,7 @@ def test_a_table_leaves_out_what_is_the_same_for_all_rows() -> None:
 def test_the_counts_say_what_is_missing() -> None:
     shown = summary([evaluate(QRELS, {"q1": ["a"], "zz": ["b"]}, ["RR@10"])], "table")
     assert "3 judged queries, 2 of them missing from the run" in shown
-    assert "1 queries of the run without judgments, left out" in shown
+    assert "1 in the run without judgments, left out" in shown
 
 
 def test_a_bar_shows_the_value_inside_its_interval() -> None:

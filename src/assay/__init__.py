@@ -71,4 +71,5 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The front door."""
-    return sorted([*_HOME, *import_module("assay.measures").DEFINITIONS, "__version__"])
+    measures = import_module("assay.measures").DEFINITIONS
+    return sorted([*_HOME, *filter(str.isidentifier, measures), "__version__"])

@@ -31,7 +31,7 @@ def main() -> NoReturn:
 def run(argv: list[str]) -> int:
     """Run a command; the result is the exit code."""
     if not argv or argv[0] in ("-h", "--help"):
-        print(_help())
+        print(help_text())
         return 0
     if argv[0] == "--version":
         from assay import __version__
@@ -71,7 +71,8 @@ def _say(problem: str, code: int = 2) -> int:
     return code
 
 
-def _help() -> str:
+def help_text() -> str:
+    """What `assay --help` prints."""
     width = max(map(len, COMMANDS))
     commands = "\n".join(f"  assay {name:<{width}}  {what}" for name, what in COMMANDS.items())
     return f"""Assay tells whether a search is good, for whom it fails, and how sure that is.

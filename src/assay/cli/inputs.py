@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from assay.core.errors import InputError
@@ -12,7 +11,13 @@ from assay.core.groups import Blocks
 from assay.core.tables import Documents, Qrels, Queries
 from assay.datasets import FORMATS, open_run, read, read_judged
 
-_KINDS = ("qrels", "run", "queries", "documents")
+_COLUMNS = {
+    "qrels": ("query_id", "doc_id", "grade"),
+    "run": ("query_id", "doc_id", "score", "rank"),
+    "queries": ("query_id", "text"),
+    "documents": ("doc_id", "title", "text"),
+}
+_KINDS = tuple(_COLUMNS)
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -25,8 +30,9 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         "--columns",
         action="append",
         default=[],
-        metavar="NAME=COLUMN",
-        help="which column of the file is query_id, doc_id, grade, score or rank; may be repeated",
+        metavar="[KIND:]NAME=COLUMN",
+        help="which column of a file is query_id, doc_id, grade, score, rank, text or title, "
+        "in all files or only in one kind (run:doc_id=article); may be repeated",
     )
     parser.add_argument(
         "--from",
@@ -53,27 +59,43 @@ class Inputs(NamedTuple):
         paths = [arguments.qrels, arguments.queries, arguments.documents, *arguments.runs]
         if paths.count("-") > 1:
             raise InputError("standard input (-) can be read only once; give the other files by their paths")
-        columns = dict(_pairs(arguments.columns, "--columns", "query_id=qid"))
-        formats = _formats(arguments.formats)
-        queries, qrels, documents = read_judged(arguments.qrels, format=formats.get("qrels"), columns=columns)
+        columns, formats = _columns(arguments.columns), _formats(arguments.formats)
+        queries, qrels, documents = read_judged(
+            arguments.qrels, format=formats.get("qrels"), columns=columns["qrels"]
+        )
         if qrels is None:
             raise InputError(f"{arguments.qrels}: expected judgments, found none in this folder")
         if arguments.queries:
-            queries = read(arguments.queries, "queries", format=formats.get("queries"), columns=columns)
+            queries = read(
+                arguments.queries, "queries", format=formats.get("queries"), columns=columns["queries"]
+            )
         if arguments.documents:
             documents = read(
-                arguments.documents, "documents", format=formats.get("documents"), columns=columns
+                arguments.documents,
+                "documents",
+                format=formats.get("documents"),
+                columns=columns["documents"],
             )
-        runs = [open_run(path, format=formats.get("run"), columns=columns) for path in arguments.runs]
+        runs = [open_run(path, format=formats.get("run"), columns=columns["run"]) for path in arguments.runs]
         return cls(qrels, queries, documents, _apart(runs, arguments.runs))
 
 
-def _pairs(given: list[str], option: str, example: str) -> Iterator[tuple[str, str]]:
+def _columns(given: list[str]) -> dict[str, dict[str, str]]:
+    """The columns named for each kind of table."""
+    made: dict[str, dict[str, str]] = {kind: {} for kind in _KINDS}
     for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"{option} expects NAME=VALUE such as {example}, found {text!r}")
-        yield name, value
+        name, equals, column = text.partition("=")
+        kind, _, name = name.rpartition(":")
+        fitting = [k for k, names in _COLUMNS.items() if name in names and kind in ("", k)]
+        if not equals or not fitting:
+            known = "; ".join(f"{k}: {', '.join(names)}" for k, names in _COLUMNS.items())
+            raise InputError(
+                f"--columns expects NAME=COLUMN or KIND:NAME=COLUMN such as run:doc_id=article ({known}), "
+                f"found {text!r}"
+            )
+        for each in fitting:
+            made[each][name] = column
+    return made
 
 
 def _formats(given: list[str]) -> dict[str, str]:

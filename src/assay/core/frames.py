@@ -28,6 +28,8 @@ def frame_of(data: Any) -> pl.DataFrame:
         return data.collect()
     if hasattr(data, "__arrow_c_stream__"):
         return _streamed(data)
+    if isinstance(data, Mapping):
+        return _of_columns(data)
     if callable(getattr(data, "pl", None)):  # a DuckDB relation or result
         return frame_of(data.pl())
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
@@ -37,6 +39,14 @@ def frame_of(data: Any) -> pl.DataFrame:
         "expected a table (Polars, pandas, PyArrow, DuckDB, rows) or {query: {document: number}}, "
         f"found {type(data).__name__}{hint}"
     )
+
+
+def _of_columns(data: Mapping[str, Any]) -> pl.DataFrame:
+    """A frame of columns by their names."""
+    try:
+        return pl.DataFrame(dict(data), strict=False)
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise TableError(f"expected columns of the same length, found something else: {error}") from None
 
 
 def _streamed(data: Any) -> pl.DataFrame:

@@ -32,7 +32,7 @@ class Pairs:
     aliases: ClassVar[dict[str, tuple[str, ...]]]
 
     def __init__(self, data: Any, columns: Mapping[str, str] | None = None) -> None:
-        if isinstance(data, Mapping) and not columns:
+        if isinstance(data, Mapping) and not columns and not _is_columns(data):
             self._held: Segments = self._from_mapping(data)
         else:
             from assay.core.frames import pairs_from
@@ -198,12 +198,6 @@ class Run(Pairs):
         run.name = name
         return run
 
-    def named(self, name: str) -> Run:
-        """The same run under another name."""
-        run = Run.__new__(Run)
-        run.__dict__.update(self.__dict__, name=name)
-        return run
-
     def blocks(self) -> Sequence[Segments]:
         """The rows in blocks of whole queries."""
         return self._held.parts if isinstance(self._held, Groups) else [self._held]
@@ -218,6 +212,7 @@ class Keyed:
     """Rows with an id of their own and any columns beside it."""
 
     key: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]]
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         self.columns = {name: _listing(values) for name, values in columns.items()}
@@ -241,11 +236,14 @@ class Keyed:
         """The table of a mapping of columns or of anything with an Arrow stream."""
         if isinstance(data, cls):
             return data
-        if isinstance(data, Mapping):
-            return cls(data)
-        from assay.core.frames import frame_of
+        if not isinstance(data, Mapping):
+            from assay.core.frames import frame_of
 
-        return cls(frame_of(data).to_dict(as_series=False))
+            data = frame_of(data).to_dict(as_series=False)
+        alias = next((name for name in cls.aliases if name in data), cls.key)
+        if cls.key in data or alias == cls.key:
+            return cls(data)
+        return cls({cls.key if name == alias else name: values for name, values in data.items()})
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -292,6 +290,7 @@ class Queries(Keyed):
     """
 
     key = "query_id"
+    aliases = ("query-id", "qid", "_id", "id")
 
 
 class Documents(Keyed):
@@ -302,6 +301,7 @@ class Documents(Keyed):
     """
 
     key = "doc_id"
+    aliases = ("doc-id", "docid", "docno", "_id", "id")
 
     def texts(self) -> dict[str, str]:
         """What there is to search in each document: its title and its text."""
@@ -379,6 +379,11 @@ def known(values: Floats) -> list[float | None]:
     return [None if value != value else value for value in values.tolist()]
 
 
+def _is_columns(data: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary holds columns by their names rather than queries."""
+    return {"query_id", "doc_id"} <= data.keys() and not any(isinstance(v, Mapping) for v in data.values())
+
+
 def _nested(
     data: Mapping[Any, Any], valued: Callable[[Sequence[str]], Iterable[float]]
 ) -> Mapping[str, Mapping[str, float]]:
@@ -395,6 +400,8 @@ def _nested(
         if not isinstance(query, str) or not isinstance(first, str):
             wrong = first if isinstance(query, str) else query
             raise TableError(f"expected ids as strings, found {wrong!r}: use str(id) in qrels and runs alike")
+        if "\0" in query:
+            raise TableError(f"expected a query id without NUL, found {query!r}")
     return made
 
 

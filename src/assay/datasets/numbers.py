@@ -58,7 +58,7 @@ def integers(texts: Texts) -> tuple[Ints, Bools]:
 
 def _one(text: str) -> float:
     try:
-        return float(text) if "_" not in text else np.nan
+        return float(text) if text.isascii() and "_" not in text else np.nan
     except ValueError:
         return np.nan
 

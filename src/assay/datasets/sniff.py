@@ -49,6 +49,13 @@ def format_of(source: Source, kind: Kind | None, columns: Mapping[str, str]) -> 
     found = next((name for name, fits in _TESTS if fits(begin)), None)
     if found is None:
         raise _unknown(begin.lines[0], source, kind)
+    if found == "smart" and _is_smart_judgment(begin.lines[0]) and "cran" not in source.name.lower():
+        raise FormatError(
+            "three numbers a line are SMART judgments (1 best … 4 least) or plain grades (more is better): "
+            "name the first with --from smart (format=), write the second as query, 0, document, grade",
+            source.label,
+            1,
+        )
     return found
 
 

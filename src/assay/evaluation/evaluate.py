@@ -193,7 +193,9 @@ def _slices(
     """The slices of all judged queries, so that they are the same for every run."""
     from assay.evaluation.slices import slices
 
-    return slices([by] if isinstance(by, str) else by, qrels.query_ids, queries, qrels, _texts(documents))
+    return slices(
+        dict.fromkeys([by] if isinstance(by, str) else by), qrels.query_ids, queries, qrels, _texts(documents)
+    )
 
 
 def _texts(documents: Any) -> Mapping[str, str] | None:

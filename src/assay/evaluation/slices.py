@@ -16,60 +16,11 @@ HEAD, TAIL = 0.05, 0.5
 MANY = 12  # a column of numbers with more values than this is cut into quarters
 _WORD = re.compile(r"\w+")
 _LENGTHS = ((2, "1-2 words"), (5, "3-5 words"), (9, "6-9 words"))
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "can",
-        "do",
-        "does",
-        "for",
-        "from",
-        "get",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "me",
-        "my",
-        "not",
-        "of",
-        "on",
-        "or",
-        "our",
-        "so",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "this",
-        "to",
-        "was",
-        "we",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "will",
-        "with",
-        "you",
-        "your",
-    ]
-)
+_STOP_WORDS = """
+a an and any are as at be by can do does for from get how i if in into is it its me my not of on or
+our so that the their then there this to was we what when where which who why will with you your
+"""
+_STOP = frozenset(_STOP_WORDS.split())
 
 
 class Slice(NamedTuple):
@@ -162,7 +113,7 @@ def length(text: str | None) -> str | None:
     """
     if text is None:
         return None
-    words = len(text.split())
+    words = len(str(text).split())
     return next((label for most, label in _LENGTHS if words <= most), "10+ words")
 
 

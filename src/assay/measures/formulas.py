@@ -13,7 +13,7 @@ import numpy as np
 from assay.core.errors import MeasureError
 from assay.core.groups import Floats
 from assay.core.texts import Ints
-from assay.measures.measure import _REQUIRED, Measure, define
+from assay.measures.measure import REQUIRED, Measure, define
 from assay.measures.rankings import Rankings
 
 Cutoff = int | None
@@ -204,7 +204,7 @@ def zero_hit(r: Rankings, k: int, rel: int) -> Floats:
     return np.where(r.relevant(rel) > 0, (r.hits(rel, k) == 0) * 1.0, np.nan)
 
 
-@define("Robustness", cutoff="required", kind="share", delta=_REQUIRED, rel=1)
+@define("Robustness", cutoff="required", kind="share", delta=REQUIRED, rel=1)
 def robustness(r: Rankings, k: int, delta: float, rel: int) -> Floats:
     """Whether recall in the top k reaches delta; its mean is Robustness-δ@K (arXiv 2507.00379)."""
     relevant = r.relevant(rel)
@@ -212,7 +212,7 @@ def robustness(r: Rankings, k: int, delta: float, rel: int) -> Floats:
     return np.where(relevant > 0, (r.hits(rel, k) >= needed) * 1.0, np.nan)
 
 
-@define("Quantile", cutoff="none", kind="quantile", of=_REQUIRED, q=0.5)
+@define("Quantile", cutoff="none", kind="quantile", of=REQUIRED, q=0.5)
 def quantile(r: Rankings, k: None, of: Measure, q: float) -> Floats:
     """A measure summed up by the value that a share q of the queries does not exceed."""
     return of.compute(r)

@@ -34,7 +34,7 @@ class Definition(NamedTuple):
 
 DEFINITIONS: dict[str, Definition] = {}
 ALIASES: dict[str, str] = {}
-_REQUIRED = object()
+REQUIRED = object()
 _PLUGINS_LOADED = False
 _DEEPEST = 10**9
 
@@ -99,7 +99,7 @@ class Measure:
 
     def complete(self) -> Measure:
         """The measure itself, once nothing that it needs is missing."""
-        missing = [name for name, value in self.params.items() if value is _REQUIRED]
+        missing = [name for name, value in self.params.items() if value is REQUIRED]
         if missing:
             example = {"delta": "0.3", "of": "R@10"}.get(missing[0], "…")
             raise MeasureError(f"{self.name} needs {missing[0]}: {self.name}({missing[0]}={example})")
@@ -116,7 +116,7 @@ class Measure:
         shown = [
             _spelled(name, value)
             for name, value in self.params.items()
-            if value is not _REQUIRED and value != self.definition.defaults[name]
+            if value is not REQUIRED and value != self.definition.defaults[name]
         ]
         params = f"({', '.join(shown)})" if shown else ""
         return f"{self.name}{params}" + (f"@{self.cutoff}" if self.cutoff is not None else "")

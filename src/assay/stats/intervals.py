@@ -164,7 +164,7 @@ def resampled_means(values: Floats, seed: int, resamples: int = RESAMPLES) -> Fl
 
 @lru_cache(maxsize=8)  # the measures of one evaluation draw the same
 def _drawn(n: int, first: int, last: int, seed: int) -> NDArray[np.int64]:
-    """Samples `first` to before `last`, each n numbers below n, of the stream that the seed names (SplitMix64)."""
+    """Samples `first` to before `last`, each n numbers below n, of the seed's stream (SplitMix64)."""
     start = (seed + 1) * 0xD1342543DE82EF95 % (1 << 64)
     counter = np.arange(first * n, last * n, dtype=np.uint64)
     word = mix((counter + np.uint64(start)) * _STEP)

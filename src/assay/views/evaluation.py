@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from assay.core.tables import known
 from assay.evaluation import Evaluation
 from assay.stats import Estimate
 from assay.views import text
@@ -61,16 +62,24 @@ def _query_rows(
     evaluations: Sequence[Evaluation], shown: Callable[[float | None], str]
 ) -> tuple[list[str], Rows]:
     """The scores of the queries as rows of text, with the runs side by side."""
-    measures = [str(m) for m in evaluations[0].measures]
-    scored = [(e.name, e.scores.to_dict()) for e in evaluations]
-    queries = dict.fromkeys(query for _, scores in scored for query in scores)
+    scored = [(e.name, _query_cells(e)) for e in evaluations]
+    queries = dict.fromkeys(query for _, cells in scored for query in cells)
     rows = [
-        [query, name, *(shown(scores[query][m]) for m in measures)]
+        [query, name, *map(shown, cells[query])]
         for query in queries
-        for name, scores in scored
-        if query in scores
+        for name, cells in scored
+        if query in cells
     ]
-    return ["query_id", "run", *measures], rows
+    head = [str(m) for m in evaluations[0].measures]
+    if evaluations[0].ranges:
+        head = [f"{m}{end}" for m in head for end in ("", " if irrelevant", " if relevant")]
+    return ["query_id", "run", *head], rows
+
+
+def _query_cells(e: Evaluation) -> dict[str, list[float | None]]:
+    """The values of each query: each measure, with the ends of its range where they are known."""
+    columns = [column for m, values in e.scores.values.items() for column in (values, *e.ranges.get(m, ()))]
+    return dict(zip(e.scores.query_ids, map(list, zip(*map(known, columns), strict=True)), strict=True))
 
 
 def number(value: float | None) -> str:
@@ -178,12 +187,10 @@ def scale(made: Sequence[Line]) -> tuple[float, float]:
 def counts(e: Evaluation) -> str:
     """What stands behind the numbers, in a line."""
     c = e.counts
-    said = [f"{c.judged_queries:,} judged queries"]
+    said = [f"{c.judged_queries:,} judged {'query' if c.judged_queries == 1 else 'queries'}"]
     said += [f"{c.missing_from_run:,} of them missing from the run"] * bool(c.missing_from_run)
     said += [f"{c.without_relevant:,} without a relevant document"] * bool(c.without_relevant)
-    said += [f"{c.unjudged_in_run:,} queries of the run without judgments, left out"] * bool(
-        c.unjudged_in_run
-    )
+    said += [f"{c.unjudged_in_run:,} in the run without judgments, left out"] * bool(c.unjudged_in_run)
     said += [f"{c.ties_at_cutoff:,} with a tie at a cutoff"] * bool(c.ties_at_cutoff)
     return f"{e.name}: {', '.join(said)}"
 
