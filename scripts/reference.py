@@ -47,7 +47,7 @@ def cli() -> str:
     parts = ["# Command line\n", f"```text\n{help_text().strip()}\n```\n"]
     for name in COMMANDS:
         module = __import__(f"assay.cli.{name}", fromlist=["parser"])
-        parts.append(f"## assay {name}\n\n```text\n{module.parser().formathelp_text().strip()}\n```\n")
+        parts.append(f"## assay {name}\n\n```text\n{module.parser().format_help().strip()}\n```\n")
     return "\n".join(parts)
 
 
