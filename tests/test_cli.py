@@ -245,3 +245,30 @@ def test_the_demo_can_be_run_twice(tmp_path: Path) -> None:
     first, second = (assay("demo", "--folder", "here", cwd=tmp_path) for _ in range(2))
     assert first.stdout == second.stdout
     assert os.listdir(tmp_path) == ["here"]
+
+
+def test_document_ids_that_never_match_are_warned_about(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "odd.run").write_text("q1 Q0 D-a 1 0.9 t\nq2 Q0 D-c 1 0.9 t\n")
+    code, _, err = said(capsys, "eval", "qrels.txt", "odd.run", "--format", "json")
+    assert code == 0
+    assert "warning: no document that odd returned was ever judged; the qrels have ids such as a, b, c" in err
+
+
+def test_csv_says_on_standard_error_what_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "half.run").write_text("q1 Q0 a 1 0.9 t\n")
+    _, _, err = said(capsys, "eval", "qrels.txt", "half.run", "--format", "csv")
+    assert "half: 2 judged queries, 1 of them missing from the run" in err
+
+
+def test_swapped_files_are_recognised(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = said(capsys, "eval", "bm25.run", "qrels.txt")
+    assert code == 2
+    assert "this looks like a run (the order is QRELS RUN)" in err
+
+
+def test_many_worst_queries_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "none.run").write_text("q1 Q0 x 1 0.9 t\n")
+    _, _, err = said(capsys, "eval", "qrels.txt", "none.run", "--worst", "1")
+    assert "2 queries at 0.0000, such as q1" in err

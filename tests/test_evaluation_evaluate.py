@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assay.core.errors import InputError, UndecidableError
-from assay.core.tables import Queries, Run
+from assay.core.tables import Documents, Qrels, Queries, Run
 from assay.evaluation import DEFAULT_MEASURES, evaluate
 from brute import QrelsDict, RunDict
 
@@ -129,7 +129,7 @@ def test_the_plain_form_has_the_keys_that_the_command_prints() -> None:
     made = evaluate(QRELS, Run(RUN, name="mine"), ["RR", "P@5"]).to_dict(per_query=True)
     assert list(made) == ["name", "counts", "mean", "per_query"]
     assert made["name"] == "mine"
-    assert set(made["counts"]) == COUNTS | {"without_relevant"}
+    assert set(made["counts"]) == COUNTS | {"without_relevant", "judged_returned"}
     assert list(made["mean"]) == ["RR", "P@5"]
     assert set(made["mean"]["RR"]) == {"value", "low", "high", "n"}
     assert made["per_query"]["q2"] == {"RR": 0.5, "P@5": 0.2}
@@ -219,3 +219,18 @@ def test_queries_may_come_as_a_table_of_their_own() -> None:
 def test_the_worst_queries_are_those_with_the_highest_values_where_lower_is_better() -> None:
     result = evaluate({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": ["a"], "q2": ["x"]}, ["ZeroHit@10"])
     assert result.worst(n=1) == [("q2", 1.0)]
+
+
+def test_a_collection_brings_its_queries_and_documents() -> None:
+    from assay.datasets import Collection
+
+    queries = Queries({"query_id": ["q"], "text": ["reset it"], "team": ["x"]})
+    documents = Documents({"doc_id": ["a"], "text": ["Reset it now"]})
+    found = Collection(queries, Qrels({"q": {"a": 1}}), documents)
+    result = evaluate(found, {"q": ["a"]}, "RR", by=["team", "intent"])
+    assert [part.value for part in result.by] == ["x", "exact"]
+
+
+def test_a_query_table_of_other_queries_is_refused() -> None:
+    with pytest.raises(InputError, match="none of the judged queries"):
+        evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR", {"z": "text"}, ["length"])

@@ -201,3 +201,21 @@ def test_robustness_is_read_in_its_short_form_inside_a_quantile() -> None:
 def test_what_is_neither_text_nor_a_measure_is_refused() -> None:
     with pytest.raises(MeasureError, match="expected a measure such as nDCG@10, found 5"):
         parse(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("ndcg_cut_10", "nDCG@10"),
+        ("recall_100", "R@100"),
+        ("map", "AP"),
+        ("P_5", "P@5"),
+        ("recip_rank", "RR"),
+    ],
+)
+def test_the_names_of_trec_eval_are_read(theirs: str, ours: str) -> None:
+    assert parse(theirs) == parse(ours)
+
+
+def test_a_gain_may_be_written_without_quotes() -> None:
+    assert parse("nDCG(gain=exp)@10") == parse("nDCG(gain='exp')@10")

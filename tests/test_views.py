@@ -84,6 +84,12 @@ def test_the_scores_of_each_query_carry_their_range() -> None:
     assert rows[1] == ["q", "run", "0.5", "0.5", "1.0"]
 
 
+def test_the_scores_of_each_query_carry_their_slices() -> None:
+    rows = list(csv.reader(io.StringIO(per_query(two(), "csv"))))
+    assert rows[0][:3] == ["query_id", "run", "team"]
+    assert ["q3", "first", "y|z"] in [row[:3] for row in rows]
+
+
 def test_html_is_one_page_that_fetches_nothing() -> None:
     shown = summary(two(), "html")
     assert shown.startswith("<!doctype html>")

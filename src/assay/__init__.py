@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from assay.core.tables import Queries as Queries
     from assay.core.tables import Run as Run
     from assay.core.tables import Scores as Scores
+    from assay.datasets import Collection as Collection
     from assay.datasets import open_run as open_run
     from assay.datasets import read as read
     from assay.datasets import write as write
+    from assay.datasets.guide import query_id as query_id
     from assay.evaluation import Evaluation as Evaluation
     from assay.evaluation import evaluate as evaluate
     from assay.measures import Measure as Measure
@@ -51,7 +53,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "assay.core.errors": ("AssayError",),
     "assay.core.tables": ("Documents", "Qrels", "Queries", "Run", "Scores"),
-    "assay.datasets": ("open_run", "read", "write"),
+    "assay.datasets": ("Collection", "open_run", "read", "write"),
+    "assay.datasets.guide": ("query_id",),
     "assay.evaluation": ("Evaluation", "evaluate"),
     "assay.measures": ("Measure", "measure", "parse"),
 }

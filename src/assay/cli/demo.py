@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
+from shutil import which
 
 from assay.cli.eval import hints
 from assay.cli.inputs import Inputs
@@ -19,10 +21,10 @@ _MEASURES = ("nDCG@10", "R@10", "Robustness(delta=0.5)@10", "ZeroHit@10")
 _DEPTH = 100
 _NEXT = """
 try next:
-  assay eval {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by platform
-  assay eval {folder}/helpcentre {folder}/lsa.run --by intent -m nDCG@10 --unjudged
-  assay eval {folder}/helpcentre {folder}/lsa.run --per-query --format csv
-  assay eval YOUR_QRELS YOUR_RUN"""
+  {assay} eval {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by platform
+  {assay} eval {folder}/helpcentre {folder}/lsa.run --by intent -m nDCG@10 --unjudged
+  {assay} eval {folder}/helpcentre {folder}/lsa.run --per-query --format csv
+  {assay} eval YOUR_QRELS YOUR_RUN"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,10 +57,9 @@ def command(arguments: argparse.Namespace) -> None:
     sys.stdout.flush()
     report = folder / "report.html"
     report.write_text(summary(evaluations, "html"), encoding="utf-8")
-    shown = argparse.Namespace(worst=3, per_query=True)
-    _say(hints(evaluations, Inputs(qrels, queries, documents, list(runs)), shown))
+    _say("\n" + "\n".join(hints(evaluations, Inputs(qrels, queries, documents, list(runs)), 3)))
     _say(f"\nthe same with drawn intervals: {report}")
-    _say(_NEXT.format(folder=folder))
+    _say(_NEXT.format(assay=_program(), folder=folder))
 
 
 def _make(folder: Path) -> None:
@@ -66,6 +67,11 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--folder {folder}: cannot be made ({error.strerror}); name another") from None
+
+
+def _program() -> str:
+    """How this program is called from here."""
+    return "assay" if which("assay") else os.path.relpath(sys.argv[0])
 
 
 def _say(text: str) -> None:

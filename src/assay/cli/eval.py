@@ -11,7 +11,7 @@ from assay.cli.parsers import make_parser
 from assay.cli.progress import watched
 from assay.core.errors import InputError
 from assay.evaluation import DEFAULT_MEASURES, Evaluation, evaluate
-from assay.views import FORMATS, summary
+from assay.views import FORMATS, counts, summary
 
 _EXAMPLES = """examples:
   assay eval qrels.txt run.txt
@@ -94,9 +94,13 @@ def command(arguments: argparse.Namespace) -> None:
         for run in watched(inputs.runs)
     ]
     print(summary(evaluations, arguments.format, arguments.per_query))
+    sys.stdout.flush()
+    said = notes(evaluations, inputs, arguments)
     if arguments.format == "table":
-        sys.stdout.flush()
-        print(hints(evaluations, inputs, arguments), file=sys.stderr)
+        said += hints(evaluations, inputs, arguments.worst)
+        said += ["every query: --per-query"] * (arguments.worst > 0 and not arguments.per_query)
+    if said:
+        print("\n" * (arguments.format == "table") + "\n".join(said), file=sys.stderr)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -104,15 +108,33 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InputError(f"--worst must be 0 or more, found {arguments.worst}")
 
 
-def hints(evaluations: Sequence[Evaluation], inputs: Inputs, arguments: argparse.Namespace) -> str:
-    """The worst queries, and what to look at next."""
+def notes(evaluations: Sequence[Evaluation], inputs: Inputs, arguments: argparse.Namespace) -> list[str]:
+    """What a reader of the numbers must know and does not see in them."""
     said = []
-    for e in evaluations if arguments.worst else []:
-        worst = [f"{_query(q, inputs)} {value:.4f}" for q, value in e.worst(n=arguments.worst)]
-        said += [f"worst by {e.measures[0]} in {e.name}: {'; '.join(worst)}"] * bool(worst)
-    if arguments.worst and not arguments.per_query:
-        said.append("every query: --per-query")
-    return "\n" + "\n".join(said) if said else ""
+    if arguments.format == "csv" or (arguments.per_query and arguments.format != "json"):
+        said += [counts(e) for e in evaluations]
+    for e in evaluations:
+        if not e.counts.judged_returned:
+            said.append(
+                f"warning: no document that {e.name} returned was ever judged; the qrels have ids such as "
+                f"{', '.join(inputs.qrels.wanted.strings[:3])}: check that both use the same document ids"
+            )
+    return said
+
+
+def hints(evaluations: Sequence[Evaluation], inputs: Inputs, most: int) -> list[str]:
+    """The worst queries of each run."""
+    said = []
+    for e in evaluations if most else []:
+        worst = e.worst(n=len(e.scores.query_ids))
+        alike = [query for query, value in worst if value == worst[0][1]]
+        if len(alike) > most:
+            some = "; ".join(_query(query, inputs) for query in alike[:most])
+            some = f"{len(alike)} queries at {worst[0][1]:.4f}, such as {some}"
+        else:
+            some = "; ".join(f"{_query(query, inputs)} {value:.4f}" for query, value in worst[:most])
+        said += [f"worst by {e.measures[0]} in {e.name}: {some}"] * bool(worst)
+    return said
 
 
 def _query(query_id: str, inputs: Inputs) -> str:

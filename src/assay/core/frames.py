@@ -95,7 +95,7 @@ def _named(frame: pl.DataFrame, kind: type[Pairs], columns: Mapping[str, str]) -
     if missing:
         raise TableError(
             f"expected columns query_id, doc_id, {value}; no {', '.join(missing)} "
-            f"among {', '.join(frame.columns)}: name them with columns={{{missing[0]!r}: …}}"
+            f"among {', '.join(frame.columns)}: name them with --columns {missing[0]}=… (columns= in Python)"
         )
     return frame.select(
         query_id=found["query_id"], doc_id=found["doc_id"], **{value: _numbers(frame, found[value])}

@@ -147,7 +147,17 @@ class Qrels(Pairs):
     value_column = "grade"
     aliases: ClassVar[dict[str, tuple[str, ...]]] = {
         "query_id": ("query-id", "qid", "query", "topic", "topic_id"),
-        "doc_id": ("doc-id", "docid", "docno", "corpus-id", "corpus_id", "document_id", "document"),
+        "doc_id": (
+            "doc-id",
+            "docid",
+            "docno",
+            "corpus-id",
+            "corpus_id",
+            "document_id",
+            "document",
+            "pid",
+            "did",
+        ),
         "grade": ("relevance", "rel", "label", "score", "rating"),
     }
 
@@ -212,7 +222,7 @@ class Keyed:
     """Rows with an id of their own and any columns beside it."""
 
     key: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]]
+    aliases: ClassVar[dict[str, tuple[str, ...]]]
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         self.columns = {name: _listing(values) for name, values in columns.items()}
@@ -233,17 +243,21 @@ class Keyed:
 
     @classmethod
     def of(cls, data: Any) -> Self:
-        """The table of a mapping of columns or of anything with an Arrow stream."""
+        """The table of {id: text}, of columns by their names, or of anything with an Arrow stream."""
         if isinstance(data, cls):
             return data
         if not isinstance(data, Mapping):
             from assay.core.frames import frame_of
 
             data = frame_of(data).to_dict(as_series=False)
-        alias = next((name for name in cls.aliases if name in data), cls.key)
-        if cls.key in data or alias == cls.key:
-            return cls(data)
-        return cls({cls.key if name == alias else name: values for name, values in data.items()})
+        if data and all(isinstance(text, str) for text in data.values()):
+            data = {cls.key: list(data), "text": list(data.values())}
+        found = {
+            next((alias for alias in others if alias in data), name): name
+            for name, others in cls.aliases.items()
+            if name not in data
+        }
+        return cls({found.get(name, name): values for name, values in data.items()})
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -290,7 +304,10 @@ class Queries(Keyed):
     """
 
     key = "query_id"
-    aliases = ("query-id", "qid", "_id", "id")
+    aliases: ClassVar[dict[str, tuple[str, ...]]] = {
+        "query_id": ("query-id", "qid", "_id", "id"),
+        "text": ("query", "query_text", "question"),
+    }
 
 
 class Documents(Keyed):
@@ -301,7 +318,10 @@ class Documents(Keyed):
     """
 
     key = "doc_id"
-    aliases = ("doc-id", "docid", "docno", "_id", "id")
+    aliases: ClassVar[dict[str, tuple[str, ...]]] = {
+        "doc_id": ("doc-id", "docid", "docno", "pid", "_id", "id"),
+        "text": ("body", "content", "contents"),
+    }
 
     def texts(self) -> dict[str, str]:
         """What there is to search in each document: its title and its text."""

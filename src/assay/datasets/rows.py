@@ -165,7 +165,7 @@ class _Reader:
         if missing:
             raise TableError(
                 f"expected columns query_id, doc_id, {self.value}; no {', '.join(missing)} "
-                f"among {', '.join(names)}: name them with columns={{{missing[0]!r}: …}}"
+                f"among {', '.join(names)}: name them with --columns {missing[0]}=… (columns= in Python)"
             )
         self.query_at, self.doc_at = places["query_id"], places["doc_id"]
         self.value_at = places[self.value]

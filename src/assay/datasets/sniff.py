@@ -89,8 +89,10 @@ def _lines(head: bytes, source: Source, kind: Kind | None) -> list[str]:
     if not head.strip():
         raise FormatError(f"the file is empty; expected {_wanted(kind)}", source.label)
     if b"\0" in head or head.startswith(_UTF16):
-        what = "UTF-16 text; save it as UTF-8" if head.startswith(_UTF16) else "binary data"
-        problem = f"expected text, Parquet or Arrow, found {what} that begins with {head[:16]!r}"
+        what, advice = (
+            ("UTF-16 text", "; save it as UTF-8") if head.startswith(_UTF16) else ("binary data", "")
+        )
+        problem = f"expected text, Parquet or Arrow, found {what} that begins with {head[:16]!r}{advice}"
         raise FormatError(problem, source.label)
     try:
         text = getincrementaldecoder("utf-8")().decode(head)

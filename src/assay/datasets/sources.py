@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from stat import S_ISFIFO
 from typing import BinaryIO, NamedTuple, cast
 from weakref import finalize
@@ -143,8 +143,18 @@ class Source:
         except (EOFError, zlib.error, OSError) as error:
             cut = isinstance(error, EOFError)
             problem = "the file is cut short; fetch it again" if cut else f"cannot be read: {error}"
-            raise FormatError(problem, self.label, self.line_at(before + size)) from None
+            raise FormatError(problem, self.label, self._last_readable_line()) from None
         return size
+
+    def _last_readable_line(self) -> int:
+        """The number of the line in which an unreadable file breaks."""
+        import zlib
+
+        lines = 1
+        with self.open() as file, suppress(EOFError, OSError, zlib.error):
+            while piece := file.read(1 << 10):
+                lines += piece.count(b"\n")
+        return lines
 
     def line_at(self, offset: int) -> int:
         """The number of the line that holds the unpacked byte at this offset."""

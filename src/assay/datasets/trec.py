@@ -233,7 +233,9 @@ def _problem(line: bytes, layout: Layout) -> str | None:
         return f"expected UTF-8 text, found other bytes: {shown(line)}"
     if len(fields) != len(layout.fields):
         wanted = " ".join(layout.fields)
-        return f"expected {len(layout.fields)} fields ({wanted}), found {len(fields)}: {shown(line)}"
+        other = {len(RUN.fields): "a run", len(QRELS.fields): "qrels"}.get(len(fields))
+        hint = f"; this looks like {other} (the order is QRELS RUN)" if other else ""
+        return f"expected {len(layout.fields)} fields ({wanted}), found {len(fields)}: {shown(line)}{hint}"
     return _value_problem(fields[layout.value], layout)
 
 

@@ -31,6 +31,7 @@ class Counts(NamedTuple):
     unjudged_in_run: int
     ties_at_cutoff: int
     without_relevant: int
+    judged_returned: int  # documents, over all queries
 
 
 class SliceEstimates(NamedTuple):
@@ -160,7 +161,7 @@ def evaluate(
     level: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
-    """Score a run against judgments, per query and per slice.
+    """Score a run against judgments (or a collection that holds some), per query and per slice.
 
     >>> result = evaluate({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.1}}, ["RR@10"])
     >>> result.estimates["RR@10"].value
@@ -169,6 +170,10 @@ def evaluate(
     chosen = _chosen(measures)
     if not 0 < level < 1:
         raise InputError(f"the level of an interval must lie between 0 and 1, found {level}")
+    if hasattr(qrels, "qrels"):  # a collection: what lies beside the judgments comes with them
+        queries = qrels.queries if queries is None else queries
+        documents = qrels.documents if documents is None else documents
+        qrels = qrels.qrels
     qrels = qrels if isinstance(qrels, Qrels) else Qrels(qrels)
     source: Blocks = run if hasattr(run, "blocks") else Run(run)
     matches = match(qrels, source, sorted({m.depth for m in chosen if m.depth}))
@@ -193,6 +198,11 @@ def _slices(
     """The slices of all judged queries, so that they are the same for every run."""
     from assay.evaluation.slices import slices
 
+    if queries is not None and queries.row.keys().isdisjoint(qrels.query_ids):
+        raise InputError(
+            f"the query table has none of the judged queries: expected ids such as {qrels.query_ids[0]!r}, "
+            f"found {queries.ids[0]!r}; check that both use the same query ids"
+        )
     return slices(
         dict.fromkeys([by] if isinstance(by, str) else by), qrels.query_ids, queries, qrels, _texts(documents)
     )
@@ -218,6 +228,7 @@ def _counts(matches: Matches) -> Counts:
         unjudged_in_run=len(matches.unjudged),
         ties_at_cutoff=int(matches.tied.sum()),
         without_relevant=int((matches.rankings.relevant(1) == 0).sum()),
+        judged_returned=len(matches.rankings.query),
     )
 
 

@@ -216,7 +216,7 @@ def parse(text: str | Measure) -> Measure:
         return text.complete()
     if not isinstance(text, str):
         raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}")
-    source = text
+    source = _from_trec_eval(text.strip())
     if "-" in text or "11pt" in text.lower():
         source = re.sub(r"(?i)\brobustness-([0-9.]+)", r"Robustness(delta=\1)", source)
         source = re.sub(r"(?i)\b11pt\b", "Pt11", source)
@@ -225,6 +225,35 @@ def parse(text: str | Measure) -> Measure:
     except SyntaxError:
         raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}") from None
     return _built(tree, text).complete()
+
+
+_TREC_EVAL = {
+    "map": "AP",
+    "gm_map": "gmAP",
+    "recip_rank": "RR",
+    "11pt_avg": "11pt",
+    "ndcg": "nDCG",
+    "set_P": "P",
+    "set_recall": "R",
+    "set_F": "F",
+    "rbp": "RBP",
+    "rbp_resid": "RBPResidual",
+    "P": "P@",
+    "recall": "R@",
+    "ndcg_cut": "nDCG@",
+    "map_cut": "AP@",
+    "success": "Success@",
+    "iprec_at_recall": "IPrec@",
+}
+
+
+def _from_trec_eval(text: str) -> str:
+    """A measure by trec_eval's name, in our words: ndcg_cut_10 is nDCG@10."""
+    name, _, cutoff = text.rpartition("_")
+    if cutoff.replace(".", "").isdigit() and _TREC_EVAL.get(name, "").endswith("@"):
+        return _TREC_EVAL[name] + cutoff
+    whole = _TREC_EVAL.get(text, text)
+    return text if whole.endswith("@") else whole
 
 
 def _built(node: ast.expr, text: str) -> Measure:
@@ -243,10 +272,13 @@ def _built(node: ast.expr, text: str) -> Measure:
             params = {str(k.arg): _literal(k.value, text) for k in keywords}
             if len(params) == len(keywords):
                 return _named(name, text)(*values, **params)
-    raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}")
+    several = "; give each by itself (-m nDCG@10 -m R@10)" if isinstance(node, ast.Tuple) else ""
+    raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}{several}")
 
 
 def _literal(node: ast.expr, text: str) -> Any:
+    if isinstance(node, ast.Name) and node.id in ("exp", "linear"):  # the quotes are easily forgotten
+        return node.id
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError):

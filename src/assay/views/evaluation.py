@@ -47,7 +47,8 @@ def summary(evaluations: Sequence[Evaluation], style: str, per_query: bool = Fal
     if style == "json":
         import json
 
-        return json.dumps({"runs": [e.to_dict(per_query) for e in evaluations]}, indent=1)
+        runs, first = [e.to_dict(per_query) for e in evaluations], evaluations[0]
+        return json.dumps({"runs": runs, "level": first.level, "seed": first.seed}, indent=1)
     if per_query:
         return _PER_QUERY[style](*_query_rows(evaluations, _exact if style == "csv" else number))
     return _SUMMARY[style](lines(evaluations), evaluations)
@@ -62,18 +63,27 @@ def _query_rows(
     evaluations: Sequence[Evaluation], shown: Callable[[float | None], str]
 ) -> tuple[list[str], Rows]:
     """The scores of the queries as rows of text, with the runs side by side."""
-    scored = [(e.name, _query_cells(e)) for e in evaluations]
-    queries = dict.fromkeys(query for _, cells in scored for query in cells)
+    scored = [(e.name, _query_cells(e), _query_slices(e)) for e in evaluations]
+    queries = dict.fromkeys(query for _, cells, _ in scored for query in cells)
     rows = [
-        [query, name, *map(shown, cells[query])]
+        [query, name, *labels[query], *map(shown, cells[query])]
         for query in queries
-        for name, cells in scored
+        for name, cells, labels in scored
         if query in cells
     ]
     head = [str(m) for m in evaluations[0].measures]
     if evaluations[0].ranges:
         head = [f"{m}{end}" for m in head for end in ("", " if irrelevant", " if relevant")]
-    return ["query_id", "run", *head], rows
+    return ["query_id", "run", *dict.fromkeys(s.column for s in evaluations[0].slices), *head], rows
+
+
+def _query_slices(e: Evaluation) -> dict[str, list[str]]:
+    """The slices that each query is in, one for each column."""
+    labels: dict[str, list[str]] = {query: [] for query in e.scores.query_ids}
+    for part in e.slices:
+        for row in part.rows:
+            labels[e.scores.query_ids[row]].append(part.value)
+    return labels
 
 
 def _query_cells(e: Evaluation) -> dict[str, list[float | None]]:
