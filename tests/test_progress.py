@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from assay.cli import progress
+from assay.cli.eval import _watched
 from assay.core.tables import Run
 from assay.evaluation import evaluate
 
@@ -32,6 +33,6 @@ def test_a_watched_run_scores_the_same() -> None:
 
 
 def test_nobody_is_told_where_standard_error_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert progress.watched([RUN]) == [RUN]
+    assert _watched([RUN]) == [RUN]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert isinstance(progress.watched([RUN])[0], progress.Watched)
+    assert isinstance(_watched([RUN])[0], progress.Watched)

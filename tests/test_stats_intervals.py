@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from assay.core.texts import Floats
 from assay.stats import Estimate, estimate
 from assay.stats.intervals import (
-    Floats,
     bca,
     central,
     normal_cdf,

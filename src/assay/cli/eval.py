@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from assay.cli.inputs import Inputs, add_inputs
 from assay.cli.parsers import make_parser
-from assay.cli.progress import watched
 from assay.core.errors import InputError
+from assay.core.groups import Blocks
 from assay.evaluation import DEFAULT_MEASURES, Evaluation, evaluate
 from assay.views import FORMATS, counts, summary
 
@@ -91,7 +91,7 @@ def command(arguments: argparse.Namespace) -> None:
             level=arguments.level,
             seed=arguments.seed,
         )
-        for run in watched(inputs.runs)
+        for run in _watched(inputs.runs)
     ]
     print(summary(evaluations, arguments.format, arguments.per_query))
     sys.stdout.flush()
@@ -101,6 +101,15 @@ def command(arguments: argparse.Namespace) -> None:
         said += ["every query: --per-query"] * (arguments.worst > 0 and not arguments.per_query)
     if said:
         print("\n" * (arguments.format == "table") + "\n".join(said), file=sys.stderr)
+
+
+def _watched(runs: list[Blocks]) -> list[Blocks]:
+    """The runs, with their progress shown where somebody can see it."""
+    if not sys.stderr.isatty():
+        return runs
+    from assay.cli.progress import Watched
+
+    return [Watched(run) for run in runs]
 
 
 def _check(arguments: argparse.Namespace) -> None:

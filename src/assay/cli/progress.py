@@ -40,8 +40,3 @@ class Watched:
                 due, said = time.monotonic() + _PAUSE, True
         if said:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-
-def watched(runs: list[Blocks]) -> list[Blocks]:
-    """The same runs, watched where somebody can see it."""
-    return [Watched(run) for run in runs] if sys.stderr.isatty() else runs

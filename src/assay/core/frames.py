@@ -11,8 +11,8 @@ import polars as pl
 
 from assay.core.errors import TableError
 from assay.core.gather import Piece
-from assay.core.groups import Floats, Groups
-from assay.core.texts import Texts
+from assay.core.groups import Groups
+from assay.core.texts import Floats, Texts
 
 if TYPE_CHECKING:
     from assay.core.tables import Pairs

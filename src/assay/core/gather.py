@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.core.groups import Floats, Groups, expand, stable_order
+from assay.core.groups import Groups, expand, stable_order
 from assay.core.parallel import for_each, ordered_map
-from assay.core.texts import Ints, Texts
+from assay.core.texts import Floats, Ints, Texts
 
 
 class Piece(NamedTuple):

@@ -11,15 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.core.errors import TableError
-from assay.core.texts import Bools, Ints, Texts, Words
+from assay.core.texts import Bools, Floats, Ints, Texts, Words
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _Values = TypeVar("_Values", Floats, Words)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from assay.core.errors import TableError
 from assay.core.gather import Piece, gathered
-from assay.core.groups import Floats, Groups, MappedGroups, Segments, Wanted
+from assay.core.groups import Groups, MappedGroups, Segments, Wanted
 from assay.core.parallel import ordered_map
-from assay.core.texts import Ints, Texts, mix
+from assay.core.texts import Floats, Ints, Texts, mix
 
 if TYPE_CHECKING:
     import polars as pl

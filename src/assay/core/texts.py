@@ -7,16 +7,22 @@ together, so a column of ids stays where it was read: one buffer, and where each
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.core.parallel import for_each
 
-Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Bools = NDArray[np.bool_]
+if TYPE_CHECKING:  # loading numpy.typing takes longer than scoring a small file
+    from numpy.typing import NDArray
+
+    Bytes = NDArray[np.uint8]
+    Ints = NDArray[np.int64]
+    Words = NDArray[np.uint64]
+    Bools = NDArray[np.bool_]
+    Floats = NDArray[np.float64]
+else:
+    Bytes = Ints = Words = Bools = Floats = np.ndarray
 
 PAD = 8  # a word load at the last byte must stay inside the buffer
 _MASK = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)

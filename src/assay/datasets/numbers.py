@@ -5,11 +5,16 @@ whole columns. A number is read here only where the result is the double that `f
 any other spelling (an exponent, twenty digits, `inf`) is left to `float` itself.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from __future__ import annotations
 
-from assay.core.groups import Floats
-from assay.core.texts import Bools, Ints, Texts, Words
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.core.texts import Bools, Floats, Ints, Texts, Words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _U = np.uint64
 _ZEROS = _U(0x3030303030303030)

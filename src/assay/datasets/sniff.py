@@ -149,6 +149,8 @@ def _is_nested(begin: Beginning) -> bool:
     first = begin.lines[0].strip()
     if first == "{":
         return True
+    if not first.startswith("{"):
+        return False
     import json
 
     try:

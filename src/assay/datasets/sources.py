@@ -115,7 +115,7 @@ class Source:
         """All unpacked bytes; more than `most` of them are refused."""
         parts, size = [], 0
         with self.open() as file:
-            while piece := self.take(file, CHUNK, size):
+            while piece := self.take(file, CHUNK):
                 size += len(piece)
                 if size > most:
                     problem = f"is larger than {most >> 20} MiB, too large to be read at once"
@@ -128,21 +128,22 @@ class Source:
         with self.open() as file:
             return self.take(file, size).removeprefix(_BOM)
 
-    def take(self, file: BinaryIO, size: int, before: int = 0) -> bytes:
-        """The next bytes of the opened file, of which `before` bytes were taken already."""
+    def take(self, file: BinaryIO, size: int) -> bytes:
+        """The next bytes of the opened file."""
         buffer = bytearray(size)
-        return bytes(buffer[: self._fill(file, memoryview(buffer), before)])
+        return bytes(buffer[: self._fill(file, memoryview(buffer))])
 
-    def _fill(self, file: BinaryIO, room: memoryview, before: int) -> int:
-        import zlib
-
+    def _fill(self, file: BinaryIO, room: memoryview) -> int:
+        """How many bytes of the room the next bytes of the file take."""
         size = 0
         try:
             while size < len(room) and (got := file.readinto(room[size:])):  # type: ignore[attr-defined]
                 size += got
-        except (EOFError, zlib.error, OSError) as error:
-            cut = isinstance(error, EOFError)
-            problem = "the file is cut short; fetch it again" if cut else f"cannot be read: {error}"
+        except EOFError:
+            problem = "the file is cut short; fetch it again"
+            raise FormatError(problem, self.label, self._last_readable_line()) from None
+        except Exception as error:  # zlib has errors of its own
+            problem = f"cannot be read: {error}"
             raise FormatError(problem, self.label, self._last_readable_line()) from None
         return size
 
@@ -173,7 +174,7 @@ class Source:
                 buffer = np.empty(len(tail) + size + PAD, np.uint8)
                 buffer[: len(tail)] = np.frombuffer(tail, np.uint8)
                 room = buffer.data[len(tail) : len(tail) + size]
-                got = self._fill(file, room, offset)
+                got = self._fill(file, room)
                 if not got:
                     break
                 skip = len(_BOM) if not offset and buffer[:3].tobytes() == _BOM else 0

@@ -14,10 +14,10 @@ import numpy as np
 
 from assay.core.errors import FormatError
 from assay.core.gather import Piece, gathered
-from assay.core.groups import Floats, Groups, Scattered
+from assay.core.groups import Groups, Scattered
 from assay.core.parallel import ordered_map
 from assay.core.tables import Qrels, Run
-from assay.core.texts import PAD, Bytes, Ints, Texts
+from assay.core.texts import PAD, Bytes, Floats, Ints, Texts
 from assay.datasets.formats import Format, Kind
 from assay.datasets.numbers import floats, integers
 from assay.datasets.sources import Chunk, Source

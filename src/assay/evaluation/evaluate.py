@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from assay.core.errors import InputError
-from assay.core.groups import Blocks, Floats
+from assay.core.groups import Blocks
 from assay.core.tables import Documents, Qrels, Queries, Run, Scores, known
-from assay.core.texts import Ints
+from assay.core.texts import Floats, Ints
 from assay.evaluation.matching import Matches, match
 from assay.measures import Measure, parse
 from assay.stats import Estimate, central, estimate

@@ -11,8 +11,7 @@ from typing import Literal
 import numpy as np
 
 from assay.core.errors import MeasureError
-from assay.core.groups import Floats
-from assay.core.texts import Ints
+from assay.core.texts import Floats, Ints
 from assay.measures.measure import REQUIRED, Measure, define
 from assay.measures.rankings import Rankings
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, get_args
 import numpy as np
 
 from assay.core.errors import MeasureError
-from assay.core.groups import Floats
+from assay.core.texts import Floats
 from assay.measures.rankings import Rankings, each
 
 Kind = Literal["mean", "share", "geometric", "quantile"]

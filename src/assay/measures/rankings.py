@@ -8,8 +8,8 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from assay.core.groups import Floats, expand
-from assay.core.texts import Bools, Ints
+from assay.core.groups import expand
+from assay.core.texts import Bools, Floats, Ints
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")

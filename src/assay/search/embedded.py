@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from assay.core.errors import MissingExtraError
-from assay.core.groups import Floats
 from assay.core.tables import Documents, Queries, Run
+from assay.core.texts import Floats
 
 try:
     from sklearn.decomposition import TruncatedSVD

@@ -7,11 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.core.texts import mix
+from assay.core.texts import Floats, Ints, mix
 
-Floats = NDArray[np.float64]
 RESAMPLES = 4000
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
@@ -163,7 +161,7 @@ def resampled_means(values: Floats, seed: int, resamples: int = RESAMPLES) -> Fl
 
 
 @lru_cache(maxsize=8)  # the measures of one evaluation draw the same
-def _drawn(n: int, first: int, last: int, seed: int) -> NDArray[np.int64]:
+def _drawn(n: int, first: int, last: int, seed: int) -> Ints:
     """Samples `first` to before `last`, each n numbers below n, of the seed's stream (SplitMix64)."""
     start = (seed + 1) * 0xD1342543DE82EF95 % (1 << 64)
     counter = np.arange(first * n, last * n, dtype=np.uint64)
