@@ -169,3 +169,9 @@ def test_what_cannot_be_written_is_refused(found: Any, name: str, problem: str, 
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=problem):
         write(found, tmp_path / name, format="beir")
+
+
+def test_a_folder_of_several_splits_without_test_is_not_guessed_at(folder: Path) -> None:
+    (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "train.tsv")
+    with pytest.raises(FormatError, match=r"no qrels/test\.tsv, but dev, train; give the file"):
+        read(folder, "qrels")

@@ -13,7 +13,6 @@ from assay.datasets.sinks import folder, writing
 from assay.datasets.sources import Source
 
 _FILES = {"queries": "queries.jsonl", "documents": "corpus.jsonl"}
-_SPLITS = ("test", "dev", "validation", "valid", "train")
 _QRELS = ("query-id", "corpus-id", "score")
 _PACKED = ("", ".gz", ".zst")
 
@@ -62,7 +61,12 @@ def _qrels(path: Path, only: Kind | None, columns: Mapping[str, str]) -> Qrels |
     splits = _splits(path)
     if not splits or only not in (None, "qrels"):
         return None
-    place = next((splits[name] for name in _SPLITS if name in splits), splits[min(splits)])
+    if len(splits) > 1 and "test" not in splits:
+        raise FormatError(
+            f"there is no qrels/test.tsv, but {', '.join(sorted(splits))}; give the file of one of them",
+            str(path),
+        )
+    place = splits.get("test") or splits[min(splits)]
     return delimited.read(Source(place), "qrels", columns if only else {}, FORMATS["tsv"])  # type: ignore[return-value]
 
 

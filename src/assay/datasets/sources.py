@@ -200,7 +200,11 @@ class Source:
 
     def _last_newline(self, buffer: Bytes, end: int, offset: int, longest: int) -> int:
         """Where the last whole line of the buffer ends."""
-        near = buffer[max(0, end - longest) : end].tobytes().rfind(b"\n")
+        for reach in (1 << 12, longest):
+            begin = max(0, end - reach)
+            near = buffer[begin:end].tobytes().rfind(b"\n")
+            if near >= 0:
+                break
         if near < 0 and end > longest:
             begin = buffer[:end].tobytes().rfind(b"\n") + 1
             raise FormatError(
@@ -208,7 +212,7 @@ class Source:
                 self.label,
                 self.line_at(offset - end + begin),
             )
-        return max(0, end - longest) + near + 1
+        return begin + near + 1
 
 
 def _keep_freed_memory() -> None:
