@@ -272,3 +272,15 @@ def test_many_worst_queries_are_counted(folder: Path, capsys: pytest.CaptureFixt
     (folder / "none.run").write_text("q1 Q0 x 1 0.9 t\n")
     _, _, err = said(capsys, "eval", "qrels.txt", "none.run", "--worst", "1")
     assert "2 queries at 0.0000, such as q1" in err
+
+
+def test_a_guide_is_scored_with_a_run_by_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "guide.json").write_text('[{"query": "reset it", "relevant_doc_ids": ["a"], "category": "x"}]')
+    (folder / "run.json").write_text('{"reset it": {"b": 0.9, "a": 0.8}}')
+    argv = ["eval", "guide.json", "run.json", "-m", "RR", "--by", "category", "--format", "csv"]
+    code, out, _ = said(capsys, *argv)
+    assert code == 0
+    assert [line.split(",")[1:5] for line in out.splitlines()[1:]] == [
+        ["", "", "RR", "0.5"],
+        ["category", "x", "RR", "0.5"],
+    ]

@@ -234,3 +234,11 @@ def test_a_collection_brings_its_queries_and_documents() -> None:
 def test_a_query_table_of_other_queries_is_refused() -> None:
     with pytest.raises(InputError, match="none of the judged queries"):
         evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR", {"z": "text"}, ["length"])
+
+
+def test_a_run_may_name_the_queries_by_their_texts() -> None:
+    queries = {"q1": "reset my password", "q2": "invoice"}
+    run = {"reset my password": ["a"], "something else": ["b"]}
+    result = evaluate({"q1": {"a": 1}, "q2": {"b": 1}}, run, "RR", queries)
+    assert result.scores.to_dict() == {"q1": {"RR": 1.0}, "q2": {"RR": 0.0}}
+    assert (result.counts.missing_from_run, result.counts.unjudged_in_run) == (1, 1)

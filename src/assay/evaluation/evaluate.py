@@ -176,11 +176,11 @@ def evaluate(
         qrels = qrels.qrels
     qrels = qrels if isinstance(qrels, Qrels) else Qrels(qrels)
     source: Blocks = run if hasattr(run, "blocks") else Run(run)
-    matches = match(qrels, source, sorted({m.depth for m in chosen if m.depth}))
+    table = None if queries is None else Queries.of(queries)
+    matches = match(qrels, source, sorted({m.depth for m in chosen if m.depth}), table)
     scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in chosen})
     ranges = {str(m): _range(m, matches) for m in chosen} if unjudged else {}
     counts = _counts(matches)
-    table = None if queries is None else Queries.of(queries)
     parts = _slices(by, table, qrels, documents) if by else []
     if only_common and counts.missing_from_run:
         kept = np.flatnonzero(matches.returned)

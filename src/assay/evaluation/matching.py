@@ -10,7 +10,7 @@ import numpy as np
 from assay.core.errors import UndecidableError
 from assay.core.groups import Blocks, Scattered, Segments, Wanted, expand
 from assay.core.parallel import ordered_map
-from assay.core.tables import Qrels
+from assay.core.tables import Qrels, Queries
 from assay.core.texts import Bools, Ints
 from assay.measures import Rankings
 
@@ -35,9 +35,24 @@ class Matches(NamedTuple):
     unjudged: list[str]  # queries of the run that nobody judged
 
 
-def match(qrels: Qrels, run: Blocks, cutoffs: Sequence[int]) -> Matches:
-    """Find the judged documents of each query in the run."""
-    number = {query: place for place, query in enumerate(qrels.query_ids)}
+def match(qrels: Qrels, run: Blocks, cutoffs: Sequence[int], queries: Queries | None = None) -> Matches:
+    """Find the judged documents of each query in the run, which may name the queries by their texts."""
+    matches = _matched(qrels, run, cutoffs, qrels.query_ids)
+    if not matches.returned.any() and queries is not None and "text" in queries.columns:
+        by_text = _matched(qrels, run, cutoffs, queries.column("text", qrels.query_ids))
+        matches = by_text if by_text.returned.any() else matches
+    if not matches.returned.any():
+        raise UndecidableError(
+            f"run {run.name!r} shares no query with the qrels: expected ids such as "
+            f"{', '.join(qrels.query_ids[:3])}, found {', '.join(matches.unjudged[:3])}; "
+            "check that both use the same query ids"
+        )
+    return matches
+
+
+def _matched(qrels: Qrels, run: Blocks, cutoffs: Sequence[int], names: Sequence[str]) -> Matches:
+    """Find the judged documents of each query under the name that the run has for it."""
+    number = {name: place for place, name in enumerate(names)}
     wanted = qrels.wanted
 
     def one(block: Segments) -> _Part:
@@ -47,14 +62,7 @@ def match(qrels: Qrels, run: Blocks, cutoffs: Sequence[int]) -> Matches:
         parts = list(ordered_map(one, run.blocks()))
     except Scattered:
         parts = list(ordered_map(one, run.gathered()))
-    matches = _together(qrels, parts)
-    if not matches.returned.any():
-        raise UndecidableError(
-            f"run {run.name!r} shares no query with the qrels: expected ids such as "
-            f"{', '.join(qrels.query_ids[:3])}, found {', '.join(matches.unjudged[:3])}; "
-            "check that both use the same query ids"
-        )
-    return matches
+    return _together(qrels, parts)
 
 
 def _match_block(
