@@ -108,22 +108,12 @@ def _exact(value: float | None) -> str:
 def _csv(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
     head = ["run", "column", "slice", "measure", "value", "low", "high", "level", "n"]
     rows = [
-        [
-            m.run,
-            m.column,
-            m.value,
-            m.measure,
-            *map(_exact, (m.estimate.value, m.estimate.low, m.estimate.high)),
-        ]
-        for m in made
+        [m.run, m.column, m.value, m.measure, *map(_exact, m.estimate[:4]), str(m.estimate.n)] for m in made
     ]
-    for row, m in zip(rows, made, strict=True):
-        row += [repr(m.estimate.level), str(m.estimate.n)]
     if any(m.unjudged for m in made):
         head += ["if_unjudged_irrelevant", "if_unjudged_relevant"]
-        rows = [
-            row + [_exact(v) for v in m.unjudged or (None, None)] for row, m in zip(rows, made, strict=True)
-        ]
+        for row, m in zip(rows, made, strict=True):
+            row += map(_exact, m.unjudged or (None, None))
     return text.csv(head, rows)
 
 
