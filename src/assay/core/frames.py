@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from assay.core.columns import renamed, require
 from assay.core.errors import TableError
 from assay.core.gather import Piece
 from assay.core.groups import Groups
@@ -85,36 +86,17 @@ def pairs_from(data: Any, kind: type[Pairs], columns: Mapping[str, str]) -> Iter
 
 def _named(frame: pl.DataFrame, kind: type[Pairs], columns: Mapping[str, str]) -> pl.DataFrame:
     """The three columns of the table under their own names."""
-    found = {name: _source(frame, name, kind, columns) for name in kind.aliases}
-    value = kind.value_column
-    if found[value] is None and found.get("rank"):
-        return frame.select(
-            query_id=found["query_id"], doc_id=found["doc_id"], score=-_numbers(frame, found["rank"])
-        )
-    missing = [name for name in ("query_id", "doc_id", value) if found[name] is None]
-    if missing:
-        raise TableError(
-            f"expected columns query_id, doc_id, {value}; no {', '.join(missing)} "
-            f"among {', '.join(frame.columns)}: name them with --columns {missing[0]}=… (columns= in Python)"
-        )
-    return frame.select(
-        query_id=found["query_id"], doc_id=found["doc_id"], **{value: _numbers(frame, found[value])}
-    )
+    found = {to: name for name, to in renamed(frame.columns, kind.aliases, columns).items()}
+    value, sign = kind.value_column, 1
+    if value not in found and "rank" in found:
+        value, sign = "rank", -1
+    require(("query_id", "doc_id", value), found, frame.columns)
+    values = sign * _numbers(frame, found[value])
+    return frame.select(query_id=found["query_id"], doc_id=found["doc_id"], **{kind.value_column: values})
 
 
-def _source(frame: pl.DataFrame, name: str, kind: type[Pairs], columns: Mapping[str, str]) -> str | None:
-    """The column of the frame that holds this column of the table."""
-    if name in columns:
-        if columns[name] not in frame.columns:
-            raise TableError(f"there is no column {columns[name]!r} among {', '.join(frame.columns)}")
-        return columns[name]
-    lowered = {column.lower(): column for column in reversed(frame.columns)}
-    names = (name, *kind.aliases[name])
-    return next((lowered[alias] for alias in names if alias in lowered), None)
-
-
-def _numbers(frame: pl.DataFrame, name: str | None) -> pl.Series:
-    column = frame[str(name)]
+def _numbers(frame: pl.DataFrame, name: str) -> pl.Series:
+    column = frame[name]
     numbers = column.cast(pl.Float64, strict=False)
     bad = (numbers.is_null() & column.is_not_null()).arg_true()
     if len(bad):

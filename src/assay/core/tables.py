@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from assay.core.columns import renamed
 from assay.core.errors import TableError
 from assay.core.gather import Piece, gathered
 from assay.core.groups import Groups, MappedGroups, Segments, Wanted
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_TOO_HIGH = 1e8
+TOO_HIGH = 1e8  # no grade is so high
 
 
 class Pairs:
@@ -168,7 +169,7 @@ class Qrels(Pairs):
     def _check(self) -> None:
         super()._check()
         values = self.groups.values
-        bad = np.flatnonzero((values != np.floor(values)) | (np.abs(values) >= _TOO_HIGH))
+        bad = np.flatnonzero((values != np.floor(values)) | (np.abs(values) >= TOO_HIGH))
         if len(bad):
             query, doc = self._named(int(bad[0]))
             found = values[bad[0]]
@@ -252,11 +253,7 @@ class Keyed:
             data = frame_of(data).to_dict(as_series=False)
         if data and all(isinstance(text, str) for text in data.values()):
             data = {cls.key: list(data), "text": list(data.values())}
-        found = {
-            next((alias for alias in others if alias in data), name): name
-            for name, others in cls.aliases.items()
-            if name not in data
-        }
+        found = renamed(list(data), cls.aliases, {})
         return cls({found.get(name, name): values for name, values in data.items()})
 
     def __len__(self) -> int:
@@ -305,7 +302,7 @@ class Queries(Keyed):
 
     key = "query_id"
     aliases: ClassVar[dict[str, tuple[str, ...]]] = {
-        "query_id": ("query-id", "qid", "_id", "id"),
+        "query_id": ("query-id", "qid", "topic_id", "topic-id", "topic", "_id", "id"),
         "text": ("query", "query_text", "question"),
     }
 
@@ -319,8 +316,8 @@ class Documents(Keyed):
 
     key = "doc_id"
     aliases: ClassVar[dict[str, tuple[str, ...]]] = {
-        "doc_id": ("doc-id", "docid", "docno", "pid", "_id", "id"),
-        "text": ("body", "content", "contents"),
+        "doc_id": (*Qrels.aliases["doc_id"], "_id", "id"),
+        "text": ("contents", "content", "body", "passage"),
     }
 
     def texts(self) -> dict[str, str]:

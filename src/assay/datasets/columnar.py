@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
+from assay.core.columns import renamed
 from assay.core.errors import FormatError, TableError
 from assay.core.tables import Documents, Keyed, Qrels, Queries, Run
 from assay.datasets.formats import Format, Kind, Table, kind_of_table
-from assay.datasets.rows import check_names, kind_of, renamed
+from assay.datasets.rows import aliases, check_names, kind_of
 from assay.datasets.sources import Source
 
 _STREAM = b"\xff\xff\xff\xff"
@@ -21,7 +22,7 @@ def read(source: Source, kind: Kind | None, columns: Mapping[str, str], made: Fo
             return Qrels(frame, columns)
         if kind == "run":
             return Run(frame, columns, name=source.name)
-        frame = frame.rename(renamed(frame.columns, kind, columns))
+        frame = frame.rename(renamed(frame.columns, aliases(kind), columns))
         return (Queries if kind == "queries" else Documents).of(frame)
     except TableError as error:
         raise FormatError(str(error), source.label) from None

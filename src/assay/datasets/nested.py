@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from assay.core.errors import FormatError, TableError
-from assay.core.tables import Qrels, Run
+from assay.core.tables import TOO_HIGH, Qrels, Run
 from assay.datasets.formats import Format, Kind
 from assay.datasets.jsonl import decoded
-from assay.datasets.rows import TOO_HIGH, identity, number
+from assay.datasets.rows import identity, number
 from assay.datasets.sources import Source
 
 LARGEST = 1 << 30

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from assay.core.columns import renamed, require
 from assay.core.errors import FormatError, TableError
-from assay.core.tables import Documents, Pairs, Qrels, Queries, Run
+from assay.core.tables import TOO_HIGH, Documents, Keyed, Pairs, Qrels, Queries, Run
 from assay.datasets.formats import Kind, Table
 
 Row = tuple[int, Mapping[str, Any]]
@@ -12,23 +13,14 @@ Row = tuple[int, Mapping[str, Any]]
 _GRADES = ("grade", "relevance", "rel", "label", "rating")
 _SCORES = ("sim", "similarity", "rank", "position")
 _ANY_ID = ("_id", "id")
-_KEYED: dict[str, dict[str, tuple[str, ...]]] = {
-    "queries": {
-        "query_id": ("query-id", "qid", "topic_id", "topic-id", "topic", *_ANY_ID),
-        "text": ("query", "query_text", "question"),
-    },
-    "documents": {
-        "doc_id": (*Qrels.aliases["doc_id"], *_ANY_ID),
-        "text": ("contents", "content", "body", "passage"),
-    },
-}
-TOO_HIGH = 1e8  # no grade is so high
 WORDS = ("text", "title")  # these columns are text even where they look like numbers
 
 
 def aliases(kind: Kind) -> Mapping[str, tuple[str, ...]]:
     """The names that each column of such a table may have."""
-    return {"qrels": Qrels.aliases, "run": Run.aliases, **_KEYED}[kind]
+    pairs: dict[str, type[Pairs]] = {"qrels": Qrels, "run": Run}
+    keyed: dict[str, type[Keyed]] = {"queries": Queries, "documents": Documents}
+    return (pairs[kind] if kind in pairs else keyed[kind]).aliases
 
 
 def known(name: str) -> bool:
@@ -53,27 +45,6 @@ def is_header(fields: Sequence[str], columns: Mapping[str, str]) -> bool:
     return any(field in given or known(field) for field in fields)
 
 
-def renamed(names: Sequence[str], kind: Kind, columns: Mapping[str, str]) -> dict[str, str]:
-    """Where each known column of the table stands: its name there, and the name it gets.
-
-    >>> renamed(["QID", "query", "category"], "queries", {})
-    {'QID': 'query_id', 'query': 'text'}
-    """
-    expected = aliases(kind)
-    lowered = {name.lower(): name for name in reversed(names)}
-    made = dict[str, str]()
-    for target, source in columns.items():
-        if source in names:
-            made[source] = target
-        elif target in expected:
-            raise TableError(f"there is no column {source!r} among {', '.join(names)}")
-    for target, others in expected.items():
-        found = next((lowered[name] for name in (target, *others) if name in lowered), None)
-        if target not in made.values() and found is not None and found not in made:
-            made[found] = target
-    return made
-
-
 def kind_of(names: Iterable[str], columns: Mapping[str, str], label: str) -> Kind:
     """The kind of table that has columns of these names.
 
@@ -88,7 +59,7 @@ def kind_of(names: Iterable[str], columns: Mapping[str, str], label: str) -> Kin
     if kind is None:
         raise FormatError(
             f"cannot tell qrels, run, queries and documents apart by the columns {', '.join(names)}: "
-            "say which it is with kind= or name its columns with columns={…}",
+            "say which it is with kind= or name its columns with columns= (--columns)",
             label,
         )
     return kind
@@ -156,17 +127,12 @@ class _Reader:
     """Where the three values of a row of qrels or of a run stand."""
 
     def __init__(self, names: Sequence[str], kind: type[Pairs], columns: Mapping[str, str]) -> None:
-        places = {to: name for name, to in renamed(names, _pair_kind(kind), columns).items()}
+        places = {to: name for name, to in renamed(names, kind.aliases, columns).items()}
         self.value = kind.value_column
         self.sign = 1.0
         if self.value not in places and "rank" in places:
             self.value, self.sign = "rank", -1.0
-        missing = [name for name in ("query_id", "doc_id", self.value) if name not in places]
-        if missing:
-            raise TableError(
-                f"expected columns query_id, doc_id, {self.value}; no {', '.join(missing)} "
-                f"among {', '.join(names)}: name them with --columns {missing[0]}=… (columns= in Python)"
-            )
+        require(("query_id", "doc_id", self.value), places, names)
         self.query_at, self.doc_at = places["query_id"], places["doc_id"]
         self.value_at = places[self.value]
 
@@ -229,7 +195,7 @@ def _renamed_rows(
     for line, row in rows:
         names = tuple(row)
         try:
-            plan = plans.get(names) or plans.setdefault(names, renamed(names, kind, columns))
+            plan = plans.get(names) or plans.setdefault(names, renamed(names, aliases(kind), columns))
         except TableError as error:
             raise FormatError(str(error), label, line) from None
         yield line, {plan.get(name, name): value for name, value in row.items()}
@@ -269,19 +235,20 @@ def check_columns(names: Sequence[str], kind: Kind, columns: Mapping[str, str], 
             _Reader(names, Run if kind == "run" else Qrels, columns)
             return
         key = Queries.key if kind == "queries" else Documents.key
-        if key not in renamed(names, kind, columns).values():
+        if key not in renamed(names, aliases(kind), columns).values():
             raise _no_key(key, names)
     except TableError as error:
         raise FormatError(str(error), label, 1) from None
 
 
 def _no_key(key: str, names: Iterable[str]) -> TableError:
-    return TableError(f"no column {key} among {', '.join(names)}: name it with columns={{{key!r}: …}}")
+    advice = f"name it with --columns {key}=… (columns= in Python)"
+    return TableError(f"no column {key} among {', '.join(names)}: {advice}")
 
 
 def check_names(names: Sequence[str], kind: Kind, label: str) -> None:
     """Refuse to write columns that would have another name when they are read."""
-    for name, target in renamed(names, kind, {}).items():
+    for name, target in renamed(names, aliases(kind), {}).items():
         if name != target:
             problem = f"a column {name!r} would be read back as {target!r}; rename it before writing"
             raise FormatError(problem, label)

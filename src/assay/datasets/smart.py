@@ -30,7 +30,7 @@ MARKERS = {
     ".W": "text",
 }
 _BY_COLUMN = {name: marker for marker, name in MARKERS.items()}
-_RECORD = re.compile(r"\.I\s+(\S+)\s*")
+RECORD = re.compile(r"\.I\s+(\S+)\s*")
 _END = re.compile(r"\.I\s*")
 _FILES = {"documents": "documents.all", "queries": "queries.qry", "qrels": "qrels.rel"}
 _QRELS_LINE = re.compile(rb"\s*\d+\s+\d+\s+-?\d+\s*")
@@ -53,7 +53,7 @@ def kind_of_file(source: Source) -> Kind | None:
     lines = [line for line in source.head().split(b"\n") if line.strip()][:400]
     if not lines:
         return None
-    if not _RECORD.fullmatch(lines[0].decode(errors="replace")):
+    if not RECORD.fullmatch(lines[0].decode(errors="replace")):
         return "qrels" if all(_QRELS_LINE.fullmatch(line) for line in lines[:-1] or lines) else None
     name = Path(source.path).name.lower()
     if any(word in name for word in ("qry", "quer", "topic")):
@@ -125,7 +125,7 @@ def _records(source: Source) -> Iterator[Record]:
     begun: Record | None = None
     current: list[str] | None = None
     for number, line in _lines(source):
-        if record := _RECORD.fullmatch(line):
+        if record := RECORD.fullmatch(line):
             if begun:
                 yield begun
             begun, current = (number, record.group(1), {}), None
@@ -253,7 +253,7 @@ def _written(
         problem = f"SMART has no place for {', '.join(strange)}: write beir or jsonl, or leave them out"
         raise FormatError(problem, label)
     for row, name in enumerate(names):
-        if not _RECORD.fullmatch(f".I {name}"):
+        if not RECORD.fullmatch(f".I {name}"):
             raise FormatError(f"SMART ids have no blanks, found {name!r}", label)
         yield f".I {name}\n".encode()
         there = {marker: columns[c][row] for c, marker in _BY_COLUMN.items() if c in columns}
@@ -267,7 +267,7 @@ def _field(marker: str, text: Any, fields: Mapping[str, Any], label: str) -> byt
         raise FormatError(f"SMART holds text, found {text!r} as {MARKERS[marker]}: write jsonl", label)
     lines = text.split("\n") if text else []
     for line in lines:
-        bad = _RECORD.fullmatch(line) or _END.fullmatch(line) or line.endswith("\r")
+        bad = RECORD.fullmatch(line) or _END.fullmatch(line) or line.endswith("\r")
         if bad or (line.rstrip() in MARKERS and (marker != ".W" or line.rstrip() not in fields)):
             raise FormatError(f"SMART would take the line {line!r} for a marker: write beir or jsonl", label)
     return "".join(f"{line}\n" for line in (marker, *lines)).encode()

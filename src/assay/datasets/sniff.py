@@ -13,7 +13,6 @@ from assay.datasets.sources import Source
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_RECORD = re.compile(r"\.I\s+\S+\s*")
 _LINES = 50
 _NESTED = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[{\[]')
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
@@ -134,6 +133,15 @@ def _is_trec(line: str) -> bool:
     return len(fields) == 4 and bool(_WHOLE.fullmatch(fields[3]))
 
 
+def _is_record(begin: Beginning) -> bool:
+    """Whether the file begins as a SMART record does."""
+    if not begin.lines[0].startswith(".I"):
+        return False
+    from assay.datasets.smart import RECORD
+
+    return bool(RECORD.fullmatch(begin.lines[0]))
+
+
 def _is_smart_judgment(line: str) -> bool:
     fields = line.split()
     return len(fields) == 3 and "\t" not in line and all(map(_WHOLE.fullmatch, fields))
@@ -181,7 +189,7 @@ _TESTS: tuple[tuple[str, Callable[[Beginning], bool]], ...] = (
     ("guide", _is_list),
     ("json", _is_nested),
     ("jsonl", lambda begin: begin.lines[0].lstrip().startswith("{")),
-    ("smart", lambda begin: bool(_RECORD.fullmatch(begin.lines[0]))),
+    ("smart", _is_record),
     ("tsv", lambda begin: _has_header(begin, "\t")),
     ("csv", lambda begin: _has_header(begin, ",;")),
     ("trec", lambda begin: begin.paired and begin.most(_is_trec)),
