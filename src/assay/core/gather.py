@@ -75,7 +75,7 @@ def _distinct(texts: Texts) -> tuple[Ints, Ints]:
     label = np.empty(len(keys), np.int64)
     label[order] = np.cumsum(fresh) - 1
     first = _first(label)
-    if not texts.take(first[label]).equal(texts).all():  # two ids share a key
+    if texts.word_count() > 1 and not texts.take(first[label]).equal(texts).all():  # two ids share a key
         known: dict[str, int] = {}
         label = np.array([known.setdefault(text, len(known)) for text in texts.tolist()])
         first = _first(label)

@@ -45,6 +45,9 @@ class Segments(ABC):
         broken = distinct(np.searchsorted(self.offsets, rises, "right") - 1)
         if not len(broken):
             return None, self.values
+        if len(broken) == len(self.lengths):
+            order = argsort_segments(-self.values, self.offsets)
+            return order, self.values[order]
         order = np.arange(len(self.values))
         starts, lengths = self.offsets[broken], self.lengths[broken]
         rows = expand(starts, lengths)

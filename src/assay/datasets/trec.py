@@ -26,6 +26,9 @@ _BLANKS = np.zeros(256, np.bool_)
 _BLANKS[[9, 11, 12, 13, 32]] = True
 
 
+BLOCK_ROWS = 1 << 17  # whose columns fit the processor's cache
+
+
 class Layout(NamedTuple):
     """Where the columns of a TREC file stand and how their last one reads."""
 
@@ -69,7 +72,7 @@ class RunFile:
 
     def gathered(self) -> Iterator[Groups]:
         """The blocks of a run whose queries are scattered over the file."""
-        return self._checked(iter(gathered(pieces(self.source, RUN)).parts))
+        return self._checked(gathered(pieces(self.source, RUN)).split(BLOCK_ROWS))
 
     def _checked(self, blocks: Iterable[Groups]) -> Iterator[Groups]:
         return ordered_map(lambda block: checked(block, self.source, RUN), blocks)
