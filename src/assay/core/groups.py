@@ -79,6 +79,37 @@ class Segments(ABC):
         by_row = np.argsort(members)
         return places[by_row[np.searchsorted(members, rows, sorter=by_row)]]
 
+    def top(self, groups: Ints, depth: int) -> tuple[Ints, Texts]:
+        """How many of the first `depth` documents each of these queries has, and their ids, best first."""
+        order, ordered = self._descending
+        start, stop = self.offsets[groups], self.offsets[groups + 1]
+        cut = np.minimum(start + depth, stop)
+        last: Ints = cut.copy()
+        full = np.flatnonzero((cut > start) & (cut < stop))  # a tie may cross the cutoff
+        last[full] = bisect(
+            ordered, cut[full], stop[full], ordered[cut[full] - 1], lambda value, goal: value >= goal
+        )
+        lengths = last - start
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        places = expand(start, lengths)
+        rows = places if order is None else order[places]
+        rows = self._by_id_in_ties(rows, ordered[places], offsets)
+        kept = expand(offsets[:-1], cut - start)
+        return cut - start, self.ids_at(rows[kept])
+
+    def _by_id_in_ties(self, rows: Ints, values: Floats, offsets: Ints) -> Ints:
+        """Rows in falling order of their values, with equal ones put in order of their ids."""
+        same = within(values[1:] == values[:-1], offsets)
+        if not same.any():
+            return rows
+        edges = np.diff(np.concatenate(([0], same, [0])))
+        first, after = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) + 1
+        tied = expand(first, after - first)
+        bounds = np.concatenate(([0], np.cumsum(after - first)))
+        rows = rows.copy()
+        rows[tied] = rows[tied][order_by_id(self.ids_at(rows[tied]), bounds)]
+        return rows
+
     def ties_at(self, cutoffs: Sequence[int]) -> Bools:
         """For each query, whether a tie crosses one of the cutoffs."""
         _, ordered = self._descending

@@ -57,8 +57,10 @@ class Evaluation:
         ranges: Mapping[str, tuple[Floats, Floats]] | None = None,
         level: float = 0.95,
         seed: int = 0,
+        matches: Matches | None = None,
     ) -> None:
         self.name, self.measures, self.scores, self.counts = name, measures, scores, counts
+        self.matches = matches  # where the judged documents stand, by the qrels' queries
         self.slices, self.ranges, self.level, self.seed = slices, ranges or {}, level, seed
 
     def __repr__(self) -> str:
@@ -160,8 +162,11 @@ def evaluate(
     unjudged: bool = False,
     level: float = 0.95,
     seed: int = 0,
+    keep: int = 0,
 ) -> Evaluation:
     """Score a run against judgments (or a collection that holds some), per query and per slice.
+
+    `keep` keeps the ids of the first so many documents of each query, for those who compare them.
 
     >>> result = evaluate({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.1}}, ["RR@10"])
     >>> result.estimates["RR@10"].value
@@ -177,7 +182,7 @@ def evaluate(
     qrels = qrels if isinstance(qrels, Qrels) else Qrels(qrels)
     source: Blocks = run if hasattr(run, "blocks") else Run(run)
     table = None if queries is None else Queries.of(queries)
-    matches = match(qrels, source, sorted({m.depth for m in chosen if m.depth}), table)
+    matches = match(qrels, source, sorted({m.depth for m in chosen if m.depth}), table, keep)
     scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in chosen})
     ranges = {str(m): _range(m, matches) for m in chosen} if unjudged else {}
     counts = _counts(matches)
@@ -186,7 +191,7 @@ def evaluate(
         kept = np.flatnonzero(matches.returned)
         scores, ranges = _only(kept, scores, ranges)
         parts = [part.among(kept) for part in parts]
-    return Evaluation(source.name, chosen, scores, counts, parts, ranges, level, seed)
+    return Evaluation(source.name, chosen, scores, counts, parts, ranges, level, seed, matches)
 
 
 def _slices(
