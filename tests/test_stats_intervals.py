@@ -16,9 +16,9 @@ from assay.stats.intervals import (
     normal_cdf,
     normal_quantile,
     order_statistic,
-    resampled_means,
     wilson,
 )
+from assay.stats.resampling import resampled_means
 from brute import quick
 
 KINDS = ("mean", "share", "geometric", "quantile")
@@ -35,6 +35,10 @@ def sample(name: str, n: int = 60, seed: int = 1) -> Floats:
         "mostly zero": lambda: rng.random(n) * (rng.random(n) < 0.3),
     }
     return np.asarray(made[name](), np.float64)
+
+
+def means_of(values: Floats, seed: int, resamples: int) -> Floats:
+    return resampled_means(values[:, None], resamples, seed)[:, 0]
 
 
 def ends(made: Estimate) -> tuple[float, float]:
@@ -87,14 +91,14 @@ def test_bca_is_scipys_but_for_chance(name: str, level: float) -> None:
 @pytest.mark.parametrize("name", ["normal", "skewed", "steps"])
 def test_resampled_means_spread_as_means_do(name: str) -> None:
     values = sample(name)
-    means = resampled_means(values, seed=3, resamples=20_000)
+    means = means_of(values, seed=3, resamples=20_000)
     assert means.mean() == pytest.approx(values.mean(), abs=0.05 * values.std())
     assert means.std() == pytest.approx(values.std() / math.sqrt(len(values)), rel=0.03)
 
 
 def test_every_value_is_drawn_equally_often() -> None:
-    draws = resampled_means(np.eye(7)[0], seed=0, resamples=30_000)
-    counts = [resampled_means(np.eye(7)[i], seed=0, resamples=30_000).sum() * 7 for i in range(7)]
+    draws = means_of(np.eye(7)[0], seed=0, resamples=30_000)
+    counts = [means_of(np.eye(7)[i], seed=0, resamples=30_000).sum() * 7 for i in range(7)]
     assert sum(counts) == pytest.approx(30_000 * 7)
     assert stats.chisquare(counts).pvalue > 1e-4
     assert draws.max() <= 1.0
@@ -133,9 +137,9 @@ def test_the_same_seed_gives_the_same_digits(kind: str) -> None:
 def test_the_digits_of_a_seed_never_change() -> None:
     values = np.array([0.0, 0.1, 0.25, 0.5, 0.5, 1.0])
     expected = [0.5166666666666667, 0.39166666666666666, 0.6]
-    assert resampled_means(values, 0, 3).tolist() == pytest.approx(expected, abs=1e-15)
+    assert means_of(values, 0, 3).tolist() == pytest.approx(expected, abs=1e-15)
     many = np.tile(values, 60_000)  # more than fits the piece that is drawn at once
-    assert resampled_means(many, 0, 3)[2] == pytest.approx(values.mean(), abs=0.005)
+    assert means_of(many, 0, 3)[2] == pytest.approx(values.mean(), abs=0.005)
 
 
 @pytest.mark.parametrize("name", ["skewed", "steps", "bounded"])

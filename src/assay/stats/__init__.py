@@ -1,4 +1,4 @@
-"""How sure: intervals and, later, tests."""
+"""How sure: intervals, paired tests, corrections, margins and power."""
 
 from assay.stats.intervals import Estimate, central, estimate
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from assay.core.texts import Floats, Ints, mix
+from assay.core.texts import Floats
+from assay.stats.resampling import resampled_means
 
 RESAMPLES = 4000
-_STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Estimate(NamedTuple):
@@ -55,18 +54,18 @@ def central(values: Floats, kind: str, q: float = 0.5) -> float | None:
     if not len(known):
         return None
     if kind == "quantile":
-        return float(np.sort(known)[_at(len(known), q)])
+        return float(np.sort(known)[place(len(known), q)])
     if kind == "geometric":
-        return math.exp(_logs(known).mean())
+        return math.exp(logarithms(known).mean())
     return float(known.mean())
 
 
-def _at(n: int, q: float) -> int:
+def place(n: int, q: float) -> int:
     """The place of the quantile among n ordered values."""
     return max(0, math.ceil(q * n - 1e-9) - 1)
 
 
-def _logs(values: Floats) -> Floats:
+def logarithms(values: Floats) -> Floats:
     """Logarithms for a geometric mean; 0.00001 stands for anything smaller, as in trec_eval."""
     logs: Floats = np.log(np.maximum(values, 1e-5))
     return logs
@@ -86,7 +85,7 @@ def estimate(values: Floats, kind: str, level: float = 0.95, seed: int = 0, q: f
     if kind == "quantile":
         return order_statistic(known, q, level)
     if kind == "geometric":
-        logs = bca(_logs(known), level, seed)
+        logs = bca(logarithms(known), level, seed)
         value, low, high = (None if x is None else math.exp(x) for x in (logs.value, logs.low, logs.high))
         return Estimate(value, low, high, level, logs.n)
     return bca(known, level, seed)
@@ -110,7 +109,7 @@ def order_statistic(values: Floats, q: float, level: float) -> Estimate:
     bracket it (Conover 1999, 3.2). An end that would lie outside the sample is unknown.
     """
     ordered, n = np.sort(values), len(values)
-    at = _at(n, q)
+    at = place(n, q)
     if q in (0.0, 1.0):
         return Estimate(float(ordered[at]), None, None, level, n)
     below = np.cumsum(_binomial(n, q))
@@ -136,7 +135,7 @@ def bca(values: Floats, level: float = 0.95, seed: int = 0) -> Estimate:
         return Estimate(mean, None, None, level, n)
     if (values == values[0]).all():
         return Estimate(mean, mean, mean, level, n)
-    means = np.sort(resampled_means(values, seed))
+    means = np.sort(resampled_means(values[:, None], RESAMPLES, seed)[:, 0])
     noise = 1e-12 * float(np.abs(values).max())  # means that are equal but for how they were summed
     below = np.searchsorted(means, mean - noise) + np.searchsorted(means, mean + noise)
     bias = normal_quantile(min(max(below / (2 * len(means)), 1 / len(means)), 1 - 1 / len(means)))
@@ -147,24 +146,3 @@ def bca(values: Floats, level: float = 0.95, seed: int = 0) -> Estimate:
     places = (len(means) - 1) * np.array([low, high])
     ends = np.interp(places, np.arange(len(means)), means).tolist()
     return Estimate(mean, ends[0], ends[1], level, n)
-
-
-def resampled_means(values: Floats, seed: int, resamples: int = RESAMPLES) -> Floats:
-    """The means of samples drawn with replacement; the same for the same seed, everywhere."""
-    n = len(values)
-    means = np.empty(resamples)
-    rows = max(1, (1 << 18) // n)
-    for first in range(0, resamples, rows):
-        last = min(first + rows, resamples)
-        means[first:last] = values[_drawn(n, first, last, seed)].mean(axis=1)
-    return means
-
-
-@lru_cache(maxsize=8)  # the measures of one evaluation draw the same
-def _drawn(n: int, first: int, last: int, seed: int) -> Ints:
-    """Samples `first` to before `last`, each n numbers below n, of the seed's stream (SplitMix64)."""
-    start = (seed + 1) * 0xD1342543DE82EF95 % (1 << 64)
-    counter = np.arange(first * n, last * n, dtype=np.uint64)
-    word = mix((counter + np.uint64(start)) * _STEP)
-    drawn = ((word >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-    return drawn.astype(np.int64).reshape(-1, n)
