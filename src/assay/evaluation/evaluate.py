@@ -64,7 +64,7 @@ class Evaluation:
         self.slices, self.ranges, self.level, self.seed = slices, ranges or {}, level, seed
 
     def __repr__(self) -> str:
-        values = ((m, central(self.scores[m], m.kind, _q(m))) for m in self.measures)
+        values = ((m, central(self.scores[m], m.kind, quantile_of(m))) for m in self.measures)
         shown = ", ".join(f"{m} undefined" if v is None else f"{m} {v:.4f}" for m, v in values)
         return f"Evaluation({self.name!r}, {self.counts.judged_queries:,} queries: {shown})"
 
@@ -84,7 +84,7 @@ class Evaluation:
         return SliceEstimates(part.column, part.value, len(rows), made, self._ends(rows))
 
     def _estimate(self, measure: Measure, values: Floats) -> Estimate:
-        return estimate(values, measure.kind, self.level, self.seed, _q(measure))
+        return estimate(values, measure.kind, self.level, self.seed, quantile_of(measure))
 
     @cached_property
     def unjudged(self) -> dict[str, Ends]:
@@ -94,7 +94,7 @@ class Evaluation:
     def _ends(self, rows: Ints) -> dict[str, Ends]:
         made: dict[str, Ends] = {}
         for m in self.measures if self.ranges else ():
-            irrelevant, relevant = (central(v[rows], m.kind, _q(m)) for v in self.ranges[str(m)])
+            irrelevant, relevant = (central(v[rows], m.kind, quantile_of(m)) for v in self.ranges[str(m)])
             made[str(m)] = (irrelevant, relevant)
         return made
 
@@ -134,7 +134,7 @@ class Evaluation:
         }
 
 
-def _q(measure: Measure) -> float:
+def quantile_of(measure: Measure) -> float:
     """The share that a quantile asks for."""
     return float(measure.params.get("q", 0.5))
 
@@ -172,7 +172,7 @@ def evaluate(
     >>> result.estimates["RR@10"].value
     1.0
     """
-    chosen = _chosen(measures)
+    wanted = chosen(measures)
     if not 0 < level < 1:
         raise InputError(f"the level of an interval must lie between 0 and 1, found {level}")
     if hasattr(qrels, "qrels"):  # a collection: what lies beside the judgments comes with them
@@ -182,16 +182,16 @@ def evaluate(
     qrels = qrels if isinstance(qrels, Qrels) else Qrels(qrels)
     source: Blocks = run if hasattr(run, "blocks") else Run(run)
     table = None if queries is None else Queries.of(queries)
-    matches = match(qrels, source, sorted({m.depth for m in chosen if m.depth}), table, keep)
-    scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in chosen})
-    ranges = {str(m): _range(m, matches) for m in chosen} if unjudged else {}
+    matches = match(qrels, source, sorted({m.depth for m in wanted if m.depth}), table, keep)
+    scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in wanted})
+    ranges = {str(m): unjudged_range(m, matches) for m in wanted} if unjudged else {}
     counts = _counts(matches)
     parts = _slices(by, table, qrels, documents) if by else []
     if only_common and counts.missing_from_run:
         kept = np.flatnonzero(matches.returned)
         scores, ranges = _only(kept, scores, ranges)
         parts = [part.among(kept) for part in parts]
-    return Evaluation(source.name, chosen, scores, counts, parts, ranges, level, seed, matches)
+    return Evaluation(source.name, wanted, scores, counts, parts, ranges, level, seed, matches)
 
 
 def _slices(
@@ -219,7 +219,8 @@ def _texts(documents: Any) -> Mapping[str, str] | None:
     return documents if documents is None or plain else Documents.of(documents).texts()
 
 
-def _chosen(measures: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
+def chosen(measures: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
+    """The measures that were asked for, each once."""
     items = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not items:
         raise InputError("expected at least one measure, such as nDCG@10, found none")
@@ -237,16 +238,16 @@ def _counts(matches: Matches) -> Counts:
     )
 
 
-def _range(measure: Measure, matches: Matches) -> tuple[Floats, Floats]:
+def unjudged_range(measure: Measure, matches: Matches) -> tuple[Floats, Floats]:
     """The values were every unjudged document in the top k irrelevant, and were it relevant."""
     rankings = matches.rankings
     irrelevant = measure.compute(rankings.supposing(0, measure.depth))
-    best = max(rankings.top_grade, _least_relevant(measure))
+    best = max(rankings.top_grade, least_relevant(measure))
     relevant = measure.compute(rankings.supposing(best, measure.depth))
     return irrelevant, relevant
 
 
-def _least_relevant(measure: Measure) -> int:
+def least_relevant(measure: Measure) -> int:
     """The lowest grade that the measure takes for relevant."""
     inner = measure.params.get("of", measure)
     return int(inner.params.get("rel") or 1)
