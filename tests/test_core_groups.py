@@ -94,6 +94,46 @@ def test_a_tie_crosses_a_cutoff_where_both_sides_have_one_score(run: RunDict, cu
     assert MappedGroups(run).ties_at([cutoff]).tolist() == expected
 
 
+@quick
+@given(RUNS | TIED, st.integers(1, 9))
+def test_the_first_documents_are_those_of_a_sorted_list(run: RunDict, depth: int) -> None:
+    expected = [ranked(docs)[:depth] for docs in run.values()]
+    for segments in (as_groups(run), MappedGroups(run)):
+        kept, ids = segments.top(np.arange(len(run)), depth)
+        assert kept.tolist() == [len(docs) for docs in expected]
+        assert ids.tolist() == [doc for docs in expected for doc in docs]
+
+
+def test_the_first_documents_are_given_of_the_queries_asked_for_in_their_order() -> None:
+    run = {"q1": {"a": 1.0, "b": 2.0}, "q2": {"c": 1.0, "d": 1.0, "e": 1.0}, "q3": {"f": 1.0}}
+    for segments in (as_groups(run), MappedGroups(run)):
+        for groups, expected in (([2, 0], ["f", "b"]), ([1], ["e"]), ([], [])):
+            kept, ids = segments.top(np.array(groups, np.int64), 1)
+            assert (kept.tolist(), ids.tolist()) == ([1] * len(groups), expected)
+
+
+@quick
+@given(RUNS | TIED, st.integers(1, 9), st.booleans())
+def test_a_match_keeps_the_first_documents_of_each_judged_query(
+    run: RunDict, keep: int, scattered: bool
+) -> None:
+    judged = [*reversed(run), "never asked"]
+    rows = [(query, doc, score) for query, docs in run.items() for doc, score in docs.items()]
+    rows = [*rows[::2], *rows[1::2]] if scattered else rows
+    frame = pl.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row")
+    for given_run in (run, Run(frame)):
+        matches = evaluate({query: {"a": 1} for query in judged}, given_run, "RR", keep=keep).matches
+        assert matches is not None
+        found = [matches.top[place] for place in range(len(judged))]
+        assert found == [ranked(run.get(query, {}))[:keep] for query in judged]
+
+
+def test_a_match_keeps_nothing_unless_asked() -> None:
+    matches = evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR").matches
+    assert matches is not None
+    assert matches.top[0] == []
+
+
 def test_documents_with_one_key_are_told_apart() -> None:
     short = "doc7"
     long = collision(short)

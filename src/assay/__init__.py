@@ -1,4 +1,4 @@
-"""Assay tells whether a search is good, for whom it fails, and how sure that is.
+"""Assay tells whether a search is good, for whom it fails, whether a change is real, and may ship.
 
 >>> from assay import Qrels, Run, evaluate, nDCG
 >>> evaluate({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.4}}, [nDCG @ 10]).estimates["nDCG@10"].value
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from assay.datasets.guide import query_id as query_id
     from assay.evaluation import Evaluation as Evaluation
     from assay.evaluation import evaluate as evaluate
+    from assay.evaluation.compare import Comparisons as Comparisons
+    from assay.evaluation.compare import compare as compare
+    from assay.evaluation.failures import Failures as Failures
+    from assay.evaluation.failures import failures as failures
+    from assay.evaluation.gate import Verdict as Verdict
+    from assay.evaluation.gate import gate as gate
     from assay.measures import Measure as Measure
     from assay.measures import measure as measure
     from assay.measures import parse as parse
@@ -56,6 +62,9 @@ _HOMES = {
     "assay.datasets": ("Collection", "open_run", "read", "write"),
     "assay.datasets.guide": ("query_id",),
     "assay.evaluation": ("Evaluation", "evaluate"),
+    "assay.evaluation.compare": ("Comparisons", "compare"),
+    "assay.evaluation.failures": ("Failures", "failures"),
+    "assay.evaluation.gate": ("Verdict", "gate"),
     "assay.measures": ("Measure", "measure", "parse"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -9,6 +9,9 @@ from typing import NoReturn
 COMMANDS = {
     "demo": "the whole loop on built-in data",
     "eval": "score runs: per query, per slice, with intervals",
+    "compare": "paired differences, tests, slices, what the change means in words",
+    "gate": "pass or fail a candidate by the rules in assay.toml",
+    "failures": "the queries that fail, grouped, with the likely cause and the fix",
 }
 
 

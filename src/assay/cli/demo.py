@@ -1,4 +1,4 @@
-"""assay demo: the main job on a built-in help centre."""
+"""assay demo: the whole loop on a built-in help centre."""
 
 from __future__ import annotations
 
@@ -8,22 +8,60 @@ import sys
 from pathlib import Path
 from shutil import which
 
-from assay.cli.eval import hints
-from assay.cli.inputs import Inputs
 from assay.cli.parsers import make_parser
 from assay.core.errors import InputError
+from assay.core.tables import Run
 from assay.datasets import Collection, helpcentre, write
 from assay.evaluation import evaluate
+from assay.evaluation.compare import compare
+from assay.evaluation.failures import failures
+from assay.project.project import open_project
 from assay.search.embedded import BM25, LSA
 from assay.views import summary
+from assay.views.compare import comparison
+from assay.views.failures import failing
+from assay.views.gate import verdict
 
-_MEASURES = ("nDCG@10", "R@10", "Robustness(delta=0.5)@10", "ZeroHit@10")
+_MEASURES = ("nDCG@10", "R@10", "RR@10", "Robustness(delta=0.5)@10")
 _DEPTH = 100
+_RULES = """# The rules of `assay gate`; paths are from this file on.
+[data]
+qrels = "helpcentre"          # a BEIR folder: judgments, queries and documents
+
+[baseline]
+run = "bm25.run"
+
+[candidate]
+run = "lsa.run"
+figures = { cost_per_1k_queries = 0.02 }
+
+[gate]
+min_queries = 200             # fewer decide nothing
+
+[[gate.rules]]                # what the change is for
+measure = "R@10"
+better_by = 0.01
+
+[[gate.rules]]                # nobody may pay for it
+measure = "R@10"
+no_worse_than = 0.05
+by = ["category"]
+min_n = 30
+
+[[gate.rules]]                # half of what is relevant, for most queries
+measure = "Robustness(delta=0.5)@10"
+at_least = 0.55
+
+[[gate.rules]]
+figure = "cost_per_1k_queries"
+at_most = 0.05
+priority = 2
+"""
 _NEXT = """
 try next:
-  {assay} eval {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by platform
-  {assay} eval {folder}/helpcentre {folder}/lsa.run --by intent -m nDCG@10 --unjudged
-  {assay} eval {folder}/helpcentre {folder}/lsa.run --per-query --format csv
+  {assay} compare {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by category
+  {assay} failures {folder}/helpcentre {folder}/lsa.run --by platform
+  {assay} gate --project {folder}/assay.toml --baseline {folder}/lsa.run --candidate {folder}/bm25.run
   {assay} eval YOUR_QRELS YOUR_RUN"""
 
 
@@ -31,8 +69,8 @@ def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = make_parser(
         "demo",
-        "Score two searches of a help centre, one by words and one by vectors, side by side. "
-        "The collection, both runs and a report are left in a folder to play with.",
+        "Search a help centre by words and by vectors; score both, compare them, look at what fails, and "
+        "decide. The collection, both runs, the rules and reports are left in a folder to play with.",
         "example:\n  assay demo --folder /tmp/assay-demo",
     )
     made.add_argument(
@@ -42,24 +80,43 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command(arguments: argparse.Namespace) -> None:
-    """Search the help centre twice, score both and say what to try next."""
+    """Search the help centre twice, score, compare, explain, decide, and say what to try next."""
     folder = Path(arguments.folder)
     _make(folder)
     queries, qrels, documents = helpcentre()
     _say(f"a help centre: {len(documents)} articles, {len(queries)} queries, {len(qrels):,} judgments")
     runs = [searcher.search(queries, _DEPTH) for searcher in (BM25(documents), LSA(documents))]
-    write(Collection(queries, qrels, documents), folder / "helpcentre", format="beir")
+    _leave(folder, Collection(queries, qrels, documents), runs)
+    _say("searched by words (bm25) and by vectors (lsa)")
+    evaluations = [evaluate(qrels, run, _MEASURES, queries) for run in runs]
+    _show("how good are they? (assay eval)", summary(evaluations, "table"))
+    made = compare(qrels, runs[0], runs[1], _MEASURES, queries, ["frequency"])
+    texts = dict(zip(queries.ids, queries.columns["text"], strict=True))
+    _show("is the change real, and for whom? (assay compare)", comparison(made, "table", texts, movers=2))
+    found = failures(qrels, runs[1], "R@10", 0.5, queries, ["category"], documents=documents)
+    _show("what fails, and why? (assay failures)", failing(found, "table", show=2))
+    decided = open_project(folder / "assay.toml").gate()
+    _show("may it ship? (assay gate)", verdict(decided, "table"))
+    pages = {"report": summary(evaluations, "html"), "compare": comparison(made, "html", texts)}
+    pages["failures"] = failing(found, "html")
+    for name, page in pages.items():
+        (folder / f"{name}.html").write_text(page, encoding="utf-8")
+    _say(f"\nthe same with drawn intervals: report.html, compare.html and failures.html in {folder}")
+    _say(_NEXT.format(assay=_program(), folder=folder))
+
+
+def _leave(folder: Path, collection: Collection, runs: list[Run]) -> None:
+    """Write what the demo is about, to play with."""
+    write(collection, folder / "helpcentre", format="beir")
     for run in runs:
         write(run, folder / f"{run.name}.run", format="trec")
-    _say("searched by words (bm25) and by vectors (lsa)\n")
-    evaluations = [evaluate(qrels, run, _MEASURES, queries, ["category"]) for run in runs]
-    print(summary(evaluations, "table"))
-    sys.stdout.flush()
-    report = folder / "report.html"
-    report.write_text(summary(evaluations, "html"), encoding="utf-8")
-    _say("\n" + "\n".join(hints(evaluations, Inputs(qrels, queries, documents, list(runs)), 3)))
-    _say(f"\nthe same with drawn intervals: {report}")
-    _say(_NEXT.format(assay=_program(), folder=folder))
+    (folder / "assay.toml").write_text(_RULES, encoding="utf-8")
+
+
+def _show(question: str, answer: str) -> None:
+    """A result under the question it answers."""
+    _say(f"\n── {question}\n")
+    print(answer, flush=True)
 
 
 def _make(folder: Path) -> None:

@@ -6,12 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from assay.cli.inputs import Inputs, add_inputs
-from assay.cli.parsers import make_parser
+from assay.cli.inputs import Inputs, add_inputs, watched
+from assay.cli.parsers import add_format, add_intervals, add_measures, add_qrels, make_parser
 from assay.core.errors import InputError
-from assay.core.groups import Blocks
 from assay.evaluation import DEFAULT_MEASURES, Evaluation, evaluate
 from assay.views import FORMATS, counts, summary
+from assay.views.text import shorten
 
 _EXAMPLES = """examples:
   assay eval qrels.txt run.txt
@@ -34,28 +34,12 @@ def parser() -> argparse.ArgumentParser:
     made = make_parser(
         "eval", "Score runs against judgments: per query, per slice, with intervals.", _EXAMPLES
     )
-    made.add_argument(
-        "qrels", metavar="QRELS", help="judgments: a TREC, CSV, JSON, Parquet… file, or a BEIR folder"
-    )
+    add_qrels(made)
     made.add_argument("runs", metavar="RUN", nargs="+", help="what a search returned; - is standard input")
-    made.add_argument(
-        "-m",
-        "--measure",
-        action="append",
-        metavar="MEASURE",
-        help=f"what to compute, may be repeated (default: {' '.join(DEFAULT_MEASURES)})",
-    )
-    made.add_argument(
-        "--by",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="slice by a column of the query table, may be repeated; `frequency` gives head, torso and tail, "
-        "`length` and `intent` are made from the texts",
-    )
+    add_measures(made, DEFAULT_MEASURES)
     add_inputs(made)
     made.add_argument("--per-query", action="store_true", help="show the score of each query")
-    made.add_argument("--format", choices=FORMATS, default="table", help="how to print (default: table)")
+    add_format(made, FORMATS)
     made.add_argument(
         "--only-common", action="store_true", help="leave out judged queries missing from the run"
     )
@@ -64,10 +48,7 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="show each score were the unjudged irrelevant, and were they relevant",
     )
-    made.add_argument(
-        "--level", type=float, default=0.95, metavar="L", help="level of the intervals (default: 0.95)"
-    )
-    made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap (default: 0)")
+    add_intervals(made)
     made.add_argument(
         "--worst", type=int, default=3, metavar="N", help="how many of the worst queries to name (default: 3)"
     )
@@ -91,7 +72,7 @@ def command(arguments: argparse.Namespace) -> None:
             level=arguments.level,
             seed=arguments.seed,
         )
-        for run in _watched(inputs.runs)
+        for run in watched(inputs.runs)
     ]
     print(summary(evaluations, arguments.format, arguments.per_query))
     sys.stdout.flush()
@@ -103,15 +84,6 @@ def command(arguments: argparse.Namespace) -> None:
         print("\n" * (arguments.format == "table") + "\n".join(said), file=sys.stderr)
 
 
-def _watched(runs: list[Blocks]) -> list[Blocks]:
-    """The runs, with their progress shown where somebody can see it."""
-    if not sys.stderr.isatty():
-        return runs
-    from assay.cli.progress import Watched
-
-    return [Watched(run) for run in runs]
-
-
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.worst < 0:
         raise InputError(f"--worst must be 0 or more, found {arguments.worst}")
@@ -121,7 +93,7 @@ def notes(evaluations: Sequence[Evaluation], inputs: Inputs, arguments: argparse
     """What a reader of the numbers must know and does not see in them."""
     said = []
     if arguments.format == "csv" or (arguments.per_query and arguments.format != "json"):
-        said += [counts(e) for e in evaluations]
+        said += [counts(e.name, e.counts) for e in evaluations]
     for e in evaluations:
         if not e.counts.judged_returned:
             said.append(
@@ -148,8 +120,5 @@ def hints(evaluations: Sequence[Evaluation], inputs: Inputs, most: int) -> list[
 
 def _query(query_id: str, inputs: Inputs) -> str:
     """A query with the beginning of its text."""
-    if inputs.queries is None or "text" not in inputs.queries.columns:
-        return query_id
-    text = str(inputs.queries.column("text", [query_id])[0] or "")
-    short = text if len(text) <= 60 else text[:59].rstrip() + "…"
+    short = shorten(inputs.texts().get(query_id, ""))
     return f"{query_id} “{short}”" if short else query_id

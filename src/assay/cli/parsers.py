@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -19,3 +20,47 @@ def make_parser(command: str, description: str, examples: str) -> argparse.Argum
     return argparse.ArgumentParser(
         f"assay {command}", description=description, epilog=examples, formatter_class=_Help
     )
+
+
+def add_qrels(parser: argparse.ArgumentParser) -> None:
+    """The judgments."""
+    parser.add_argument(
+        "qrels", metavar="QRELS", help="judgments: a TREC, CSV, JSON, Parquet… file, or a BEIR folder"
+    )
+
+
+def add_measures(parser: argparse.ArgumentParser, defaults: Sequence[str]) -> None:
+    """What to compute, and for which slices."""
+    parser.add_argument(
+        "-m",
+        "--measure",
+        action="append",
+        metavar="MEASURE",
+        help=f"what to compute, may be repeated (default: {' '.join(defaults)})",
+    )
+    add_slices(parser)
+
+
+def add_slices(parser: argparse.ArgumentParser) -> None:
+    """The slices."""
+    parser.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="slice by a column of the query table, may be repeated; `frequency` gives head, torso and tail, "
+        "`length` and `intent` are made from the texts",
+    )
+
+
+def add_format(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+    """How to print."""
+    parser.add_argument("--format", choices=formats, default="table", help="how to print (default: table)")
+
+
+def add_intervals(parser: argparse.ArgumentParser) -> None:
+    """The level of intervals and the seed of what is drawn at random."""
+    parser.add_argument(
+        "--level", type=float, default=0.95, metavar="L", help="level of the intervals (default: 0.95)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap (default: 0)")

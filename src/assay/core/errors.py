@@ -5,11 +5,14 @@
     │   ├── FormatError         a file is not what it should be (path and line)
     │   ├── TableError          a table lacks a column, a type or a key
     │   ├── MeasureError        a measure's name or parameter is wrong
+    │   ├── ConfigurationError  settings are wrong (all of them, by field)
     │   └── MissingExtraError   an optional library is not installed
     └── UndecidableError        the input is sound, but nothing can be said from it
 
 Each message says what was expected, what was found and what to do.
 """
+
+from collections.abc import Mapping
 
 
 class AssayError(Exception):
@@ -37,6 +40,17 @@ class TableError(InputError):
 
 class MeasureError(InputError):
     """A measure's name or parameter is wrong."""
+
+
+class ConfigurationError(InputError):
+    """Settings are wrong: every problem by the field it is in."""
+
+    def __init__(self, problems: Mapping[str, str], path: str = "") -> None:
+        self.problems, self.path = dict(problems), path
+        head = f"{path}: " if path else ""
+        count = f"{len(problems)} settings are" if len(problems) > 1 else "a setting is"
+        listed = "\n".join(f"  {field}: {problem}" for field, problem in problems.items())
+        super().__init__(f"{head}{count} wrong\n{listed}")
 
 
 class MissingExtraError(InputError, ImportError):

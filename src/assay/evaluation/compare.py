@@ -98,6 +98,7 @@ class Comparisons:
     overlaps: dict[str, Overlap] = field(default_factory=dict)
     configuration: dict[str, dict[str, Any]] = field(default_factory=dict)  # only what differs
     left_out: int = 0  # queries that not all systems have
+    slices: list[Slice] = field(default_factory=list, repr=False)
 
     def of(self, candidate: str) -> list[Comparison]:
         """The comparisons of one candidate."""
@@ -117,7 +118,11 @@ class Comparisons:
         for row in self.rows:
             if (row.measure, row.candidate_name, row.column, row.value) == wanted:
                 return row
-        raise InputError(f"nothing was compared by {wanted[0]} in {column or 'all'}{value and ': '}{value}")
+        asked = f"{wanted[1]!r} by {wanted[0]} in {column or 'all'}{value and ': '}{value}"
+        raise InputError(
+            f"nothing was compared of {asked}; expected one of {', '.join(self.candidates)} "
+            f"by {', '.join(map(str, self.measures))}"
+        )
 
     @cached_property
     def readings(self) -> list[Reading]:
@@ -155,24 +160,29 @@ class Comparisons:
         return made
 
     def movers(
-        self, candidate: str | None = None, measure: Measure | str | None = None, n: int = 5
+        self,
+        candidate: str | None = None,
+        measure: Measure | str | None = None,
+        n: int = 5,
+        part: Slice | None = None,
     ) -> tuple[list[Mover], list[Mover]]:
-        """The queries that got most better and those that got most worse, by one measure."""
+        """The queries (of one slice) that got most better and those that got most worse, by one measure."""
         if not self.options.paired:
             return [], []
         chosen_measure = self.measures[0] if measure is None else parse(measure)
+        self.find(chosen_measure, candidate)  # or say that it was not compared
         before = self.scores[self.baseline]
         after = self.scores[candidate or self.candidates[0]]
-        gain = after[chosen_measure] - before[chosen_measure]
+        rows = np.arange(len(before.query_ids)) if part is None else np.array(part.rows, np.int64)
+        gain = (after[chosen_measure] - before[chosen_measure])[rows]
         gain = np.nan_to_num(-gain if chosen_measure.lower_is_better else gain)
-        order = np.argsort(-gain, kind="stable")
 
-        def moved(rows: Ints) -> Iterator[Mover]:
-            for row in rows.tolist():
+        def moved(places: Ints) -> Iterator[Mover]:
+            for row in rows[places].tolist():
                 ends = float(before[chosen_measure][row]), float(after[chosen_measure][row])
                 yield Mover(before.query_ids[row], *ends)
 
-        up, down = order[:n], np.argsort(gain, kind="stable")[:n]
+        up, down = (np.argsort(way, kind="stable")[:n] for way in (-gain, gain))
         return list(moved(up[gain[up] > 0])), list(moved(down[gain[down] < 0]))
 
 
@@ -242,7 +252,7 @@ def compare_evaluations(
         options=options,
     )
     tops = [e.matches.top for e in evaluations if e.matches is not None]
-    likeness = [overlap(tops[0], top, level=options.level, seed=options.seed) for top in tops[1:]]
+    likeness = [overlap(tops[0], top, level=options.level, seed=options.seed, kept=kept) for top in tops[1:]]
     return replace(
         made,
         counts={e.name: e.counts for e in evaluations},
@@ -269,7 +279,7 @@ def _ranges(evaluation: Evaluation, kept: Ints) -> dict[str, Ends]:
     """The unjudged range of each measure that looks at a top k only."""
     made: dict[str, Ends] = {}
     for m in evaluation.measures if evaluation.matches is not None else ():
-        if m.depth and evaluation.matches is not None:
+        if m.depth and m.name != "Judged" and evaluation.matches is not None:
             low, high = unjudged_range(m, evaluation.matches)
             made[str(m)] = tuple(central(v[kept], m.kind, quantile_of(m)) for v in (low, high))  # type: ignore[assignment]
     return made
@@ -289,6 +299,10 @@ def compare_scores(
     Slices are by the baseline's queries.
     """
     options = options or Options()
+    if baseline_name in candidates:
+        raise InputError(
+            f"expected a candidate with a name of its own, found the baseline's, {baseline_name!r}"
+        )
     everyone = {baseline_name: baseline, **candidates}
     measures = _shared_measures(everyone)
     before = len(baseline.query_ids)

@@ -143,7 +143,7 @@ def _plain(estimates: dict[str, Estimate], unjudged: dict[str, Ends]) -> dict[st
     """Estimates as plain data."""
     made: dict[str, Any] = {}
     for measure, e in estimates.items():
-        made[measure] = {"value": e.value, "low": e.low, "high": e.high, "n": e.n}
+        made[measure] = e.to_dict()
         if measure in unjudged:
             irrelevant, relevant = unjudged[measure]
             made[measure]["unjudged"] = {"irrelevant": irrelevant, "relevant": relevant}

@@ -68,9 +68,7 @@ def match(
     return matches
 
 
-def _matched(
-    qrels: Qrels, run: Blocks, cutoffs: Sequence[int], names: Sequence[str], keep: int
-) -> Matches:
+def _matched(qrels: Qrels, run: Blocks, cutoffs: Sequence[int], names: Sequence[str], keep: int) -> Matches:
     """Find the judged documents of each query under the name that the run has for it."""
     number = {name: place for place, name in enumerate(names)}
     wanted = qrels.wanted

@@ -25,8 +25,15 @@ class Overlap(NamedTuple):
     same_order: Estimate  # share of queries with the same top k in the same order
 
 
-def overlap(first: Tops, second: Tops, k: int = 10, level: float = 0.95, seed: int = 0) -> Overlap:
-    """Compare the first documents of each query; a query without documents in either is left out."""
+def overlap(
+    first: Tops,
+    second: Tops,
+    k: int = 10,
+    level: float = 0.95,
+    seed: int = 0,
+    kept: Ints | None = None,
+) -> Overlap:
+    """Compare the first documents of each query (of those kept); one without any in either is left out."""
     query, rank, other = _shared(first, second)
     lengths, others = np.diff(first.offsets), np.diff(second.offsets)
     made = (
@@ -39,8 +46,9 @@ def overlap(first: Tops, second: Tops, k: int = 10, level: float = 0.95, seed: i
     firsts = np.bincount(query[in_place & (rank == 1)], minlength=len(lengths))
     same = (places == np.minimum(lengths, k)) & (places == np.minimum(others, k))
     shares = [np.where(there, flags, np.nan) for flags in (firsts > 0, same)]
-    means = [estimate(values, "mean", level, seed) for values in made]
-    return Overlap(k, means[0], means[1], *(estimate(values, "share", level) for values in shares))
+    rows = np.arange(len(lengths)) if kept is None else kept
+    means = [estimate(values[rows], "mean", level, seed) for values in made]
+    return Overlap(k, means[0], means[1], *(estimate(values[rows], "share", level) for values in shares))
 
 
 def _shared(first: Tops, second: Tops) -> tuple[Ints, Ints, Ints]:

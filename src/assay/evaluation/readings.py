@@ -203,10 +203,10 @@ def slices_worse(c: Compared) -> Reading | None:
 def too_few(c: Compared) -> Reading | None:
     """The first measure is open because the queries cannot tell a difference that matters."""
     row = c.first
-    if c.state(row) != "open" or row.deviation is None:
+    if c.state(row) != "open":
         return None
-    made = size(row.difference.n, row.deviation, c.margin, 1 - row.difference.level)
-    if made.detectable is None or made.detectable <= c.margin:
+    made = size(row.difference.n, row.deviation or 0.0, c.margin, 1 - row.difference.level)
+    if made.detectable is not None and made.detectable <= c.margin:
         return None
     return c.reading("too few queries", f"too few queries to tell ({made.words})", row)
 

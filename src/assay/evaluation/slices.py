@@ -11,16 +11,12 @@ from typing import Any, NamedTuple
 from assay.core.errors import InputError
 from assay.core.tables import Qrels, Queries
 from assay.core.texts import Ints
+from assay.evaluation.words import STOP
 
 HEAD, TAIL = 0.05, 0.5
 MANY = 12  # a column of numbers with more values than this is cut into quarters
 _WORD = re.compile(r"\w+")
 _LENGTHS = ((2, "1-2 words"), (5, "3-5 words"), (9, "6-9 words"))
-_STOP_WORDS = """
-a an and any are as at be by can do does for from get how i if in into is it its me my not of on or
-our so that the their then there this to was we what when where which who why will with you your
-"""
-_STOP = frozenset(_STOP_WORDS.split())
 
 
 class Slice(NamedTuple):
@@ -143,7 +139,7 @@ def _intent(
     documents: Mapping[str, str],
     vocabulary: dict[str, frozenset[str]],
 ) -> str | None:
-    wanted = set(_WORD.findall((text or "").casefold())) - _STOP
+    wanted = set(_WORD.findall((text or "").casefold())) - STOP
     if not wanted or not relevant:
         return None
     for doc in relevant:

@@ -131,12 +131,14 @@ def _paired_ps(
     logs = np.array([s.kind == "geometric" for s in subjects])
     differences = candidate - baseline
     differences[:, logs] = logarithms(candidate[:, logs]) - logarithms(baseline[:, logs])
-    options = {"seed": seed} | ({} if permutations is None else {_COUNT[test]: permutations})
+    options = {"seed": seed} if test in _COUNT else {}
+    if test in _COUNT and permutations is not None:
+        options[_COUNT[test]] = permutations
     ps = np.full(len(subjects), np.nan)
     shares = np.array([s.kind == "share" for s in subjects])
     others = ~shares & np.array([s.kind != "quantile" for s in subjects])
     if others.any():
-        ps[others] = tests.TESTS[test](differences[:, others], **(options if test in _COUNT else {}))
+        ps[others] = tests.TESTS[test](differences[:, others], **options)
     if shares.any():
         ps[shares] = tests.mcnemar(differences[:, shares])
     return [None if p != p else p for p in ps.tolist()]
@@ -236,8 +238,10 @@ def apart(first: Spread, second: Spread) -> float | None:
 
 
 def _effect(differences: Floats, deviation: float | None) -> float | None:
-    """Cohen's d of paired differences."""
-    return float(differences.mean()) / deviation if deviation else None
+    """Cohen's d of paired differences; None where they are all equal."""
+    if deviation is None or deviation <= 1e-12 * float(np.abs(differences).max()):
+        return None
+    return float(differences.mean()) / deviation
 
 
 def _share_effect(up: int, down: int) -> float | None:

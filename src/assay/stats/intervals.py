@@ -22,6 +22,10 @@ class Estimate(NamedTuple):
     level: float
     n: int
 
+    def to_dict(self) -> dict[str, float | None]:
+        """The estimate as plain data; the level stands once, beside all that have it."""
+        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+
 
 def normal_cdf(z: float) -> float:
     """The share of a standard normal distribution below z."""

@@ -40,9 +40,12 @@ def detectable(deviation: float, n: int, alpha: float = 0.05, wanted: float = PO
         return None
     from scipy.optimize import brentq
 
-    if deviation == 0:
+    if deviation == 0 or wanted <= alpha:
         return 0.0
-    return float(brentq(lambda d: power(d, deviation, n, alpha) - wanted, 0.0, 200 * deviation))
+    high = 1.0
+    while power(high, 1.0, n, alpha) < wanted:
+        high *= 2
+    return deviation * float(brentq(lambda d: power(d, 1.0, n, alpha) - wanted, 0.0, high))
 
 
 def needed(difference: float, deviation: float, alpha: float = 0.05, wanted: float = POWER) -> int | None:
@@ -81,18 +84,16 @@ class Size(NamedTuple):
     @property
     def words(self) -> str:
         """The verdict with what it rests on."""
+        count = f"{self.n:,} queries"
         if self.detectable is None:
-            return f"{self.verdict}: {self.n} queries say nothing about a difference"
-        count = f"{self.n:,} queries" + (
-            "" if self.by_count == self.verdict else f" ({self.by_count} by count)"
+            return f"{self.verdict}: {count} say nothing about a difference"
+        count += "" if self.by_count == self.verdict else f" ({self.by_count} by count)"
+        more = self.needed is not None and self.needed > self.n
+        needed_ = f"; {self.margin:g} would take {self.needed:,}" if more else ""
+        return (
+            f"{self.verdict} for differences of {self.margin:g}: {count} detect {self.detectable:.4f} "
+            f"at the smallest{needed_}"
         )
-        seen = f"{self.detectable:.4f} is the smallest difference they detect"
-        more = (
-            ""
-            if self.needed is None or self.needed <= self.n
-            else (f"; {self.margin:g} would take {self.needed:,}")
-        )
-        return f"{self.verdict}: {count}; {seen}{more}"
 
 
 def size(n: int, deviation: float, margin: float = 0.01, alpha: float = 0.05) -> Size:

@@ -12,6 +12,7 @@ from assay.core.texts import Floats, Ints, Words, mix
 
 PERMUTATIONS = 100_000
 _BLOCK = 1 << 18  # signs (or weights) worked on at a time: they stay in the cache
+_PIECE = 1 << 18  # multiplications up to which OpenBLAS works in one thread
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _NOISE = 1e-12  # sums that are equal but for the order in which they were added
 
@@ -34,7 +35,7 @@ def randomisation(differences: Floats, permutations: int = PERMUTATIONS, seed: i
 
     def reached(span: tuple[int, int]) -> Floats:
         bits = _patterns(*span, len(known)) if exact else _coins(*span, len(known), seed)
-        sums = total - 2.0 * (bits @ known)
+        sums = total - 2.0 * _product(bits, known)
         some: Floats = (np.abs(sums) >= least).sum(axis=0, dtype=np.float64)
         return some
 
@@ -52,8 +53,8 @@ def resampled_means(values: Floats, resamples: int, seed: int) -> Floats:
 
     def means(span: tuple[int, int]) -> Floats:
         weights = _weights(*span, len(values), seed)
-        counts = len(values) if whole else np.maximum(weights @ there, 1.0)
-        made: Floats = weights @ known / counts
+        counts = max(len(values), 1) if whole else np.maximum(_product(weights, there), 1.0)
+        made: Floats = _product(weights, known) / counts
         return made
 
     return np.concatenate(list(ordered_map(means, _spans(resamples, len(values)))))
@@ -63,20 +64,29 @@ def resampled_means(values: Floats, resamples: int, seed: int) -> Floats:
 def _weights(first: int, last: int, n: int, seed: int) -> Floats:
     """How often each of n queries is drawn in the samples `first` to before `last`."""
     rows = drawn(first, last, n, seed) + n * np.arange(last - first)[:, None]
-    return np.bincount(rows.ravel(), minlength=rows.size).reshape(-1, n).astype(np.float64)
+    return np.bincount(rows.ravel(), minlength=rows.size).reshape(rows.shape).astype(np.float64)
 
 
 def drawn(first: int, last: int, n: int, seed: int) -> Ints:
     """The samples `first` to before `last`, each n numbers below n."""
     words = _words(first * n, last * n, seed)
     numbers = ((words >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-    return numbers.astype(np.int64).reshape(-1, n)
+    return numbers.astype(np.int64).reshape(last - first, n)
 
 
 def resampled(summary: Callable[[Floats], Floats], values: Floats, resamples: int, seed: int) -> Floats:
     """A summary (of the rows of a table) of each sample of the values drawn with replacement."""
     made = [summary(values[drawn(*span, len(values), seed)]) for span in _spans(resamples, len(values))]
     return np.concatenate(made)
+
+
+def _product(rows: Floats, columns: Floats) -> Floats:
+    """`rows @ columns`, in pieces too small for BLAS to share among threads that would wait for ours."""
+    step = max(1, _PIECE // max(1, len(rows) * columns.shape[1]))
+    made: Floats = rows[:, :step] @ columns[:step]
+    for first in range(step, len(columns), step):
+        made += rows[:, first : first + step] @ columns[first : first + step]
+    return made
 
 
 def _spans(count: int, n: int) -> Iterator[tuple[int, int]]:

@@ -51,8 +51,9 @@ class Normal(NamedTuple):
         """How plausible it is that the true difference is at most the margin."""
         from scipy.special import stdtr
 
-        if self.error <= 1e-15:
-            return 0.5 if self.centre == margin else float(self.centre < margin)
+        if self.error <= 1e-15:  # all queries agree: the chance that they would, by signs thrown at random
+            chance = 0.5 ** (self.df + 1)
+            return 0.5 if self.centre == margin else chance if self.centre > margin else 1 - chance
         return float(stdtr(self.df, (margin - self.centre) / self.error))
 
     def two_sided(self) -> float | None:

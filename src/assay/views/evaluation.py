@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from assay.core.tables import known
-from assay.evaluation import Evaluation
+from assay.evaluation import Counts, Evaluation
 from assay.stats import Estimate
 from assay.views import text
 
@@ -50,7 +50,7 @@ def summary(evaluations: Sequence[Evaluation], style: str, per_query: bool = Fal
         runs, first = [e.to_dict(per_query) for e in evaluations], evaluations[0]
         return json.dumps({"runs": runs, "level": first.level, "seed": first.seed}, indent=1)
     if per_query:
-        return _PER_QUERY[style](*_query_rows(evaluations, _exact if style == "csv" else number))
+        return _PER_QUERY[style](*_query_rows(evaluations, exact if style == "csv" else number))
     return _SUMMARY[style](lines(evaluations), evaluations)
 
 
@@ -101,19 +101,20 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _exact(value: float | None) -> str:
+def exact(value: float | None) -> str:
+    """A value with all its digits, nothing where there is none."""
     return "" if value is None else repr(value)
 
 
 def _csv(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
     head = ["run", "column", "slice", "measure", "value", "low", "high", "level", "n"]
     rows = [
-        [m.run, m.column, m.value, m.measure, *map(_exact, m.estimate[:4]), str(m.estimate.n)] for m in made
+        [m.run, m.column, m.value, m.measure, *map(exact, m.estimate[:4]), str(m.estimate.n)] for m in made
     ]
     if any(m.unjudged for m in made):
         head += ["if_unjudged_irrelevant", "if_unjudged_relevant"]
         for row, m in zip(rows, made, strict=True):
-            row += map(_exact, m.unjudged or (None, None))
+            row += map(exact, m.unjudged or (None, None))
     return text.csv(head, rows)
 
 
@@ -132,7 +133,7 @@ def _markdown(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
 
 def _noted(evaluations: Sequence[Evaluation], body: str, newline: str) -> str:
     """A table under the lines that say what stands behind it."""
-    return newline.join(counts(e) for e in evaluations) + "\n\n" + body
+    return newline.join(counts(e.name, e.counts) for e in evaluations) + "\n\n" + body
 
 
 def _html(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
@@ -141,7 +142,7 @@ def _html(made: list[Line], evaluations: Sequence[Evaluation]) -> str:
     head, rows, _ = _shown(made, evaluations, repeat=True)
     low, high = scale(made)
     spans = [(m.estimate.low, m.estimate.value, m.estimate.high) for m in made]
-    notes = [counts(e) for e in evaluations]
+    notes = [counts(e.name, e.counts) for e in evaluations]
     return html.page("Evaluation", notes, html.table(head, rows, spans, low, high))
 
 
@@ -173,9 +174,10 @@ def _range(line: Line) -> str:
     return "–" if line.unjudged is None else "…".join(number(end) for end in line.unjudged)
 
 
-def interval(e: Estimate) -> str:
+def interval(e: Estimate, shown: Callable[[float], str] = number) -> str:
     """An interval for people."""
-    return "–" if e.low is None and e.high is None else f"{number(e.low)} … {number(e.high)}"
+    low, high = ("–" if end is None else shown(end) for end in (e.low, e.high))
+    return "–" if e.low is None and e.high is None else f"{low} … {high}"
 
 
 def scale(made: Sequence[Line]) -> tuple[float, float]:
@@ -184,15 +186,14 @@ def scale(made: Sequence[Line]) -> tuple[float, float]:
     return min([0.0, *ends]), max([1.0, *ends])
 
 
-def counts(e: Evaluation) -> str:
-    """What stands behind the numbers, in a line."""
-    c = e.counts
+def counts(name: str, c: Counts) -> str:
+    """What stands behind the numbers of a run, in a line."""
     said = [f"{c.judged_queries:,} judged {'query' if c.judged_queries == 1 else 'queries'}"]
     said += [f"{c.missing_from_run:,} of them missing from the run"] * bool(c.missing_from_run)
     said += [f"{c.without_relevant:,} without a relevant document"] * bool(c.without_relevant)
     said += [f"{c.unjudged_in_run:,} in the run without judgments, left out"] * bool(c.unjudged_in_run)
     said += [f"{c.ties_at_cutoff:,} with a tie at a cutoff"] * bool(c.ties_at_cutoff)
-    return f"{e.name}: {', '.join(said)}"
+    return f"{name}: {', '.join(said)}"
 
 
 def _html_rows(head: list[str], rows: Rows) -> str:

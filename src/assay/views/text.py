@@ -49,7 +49,7 @@ def _on_one_line(cell: str) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    return cell.replace("–", "").replace(".", "").replace("-", "").isdigit() or cell in ("", "–")
+    return cell.strip("<+−-").replace(".", "", 1).isdigit() or cell in ("", "–")
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -72,6 +72,15 @@ def _quoted(cell: str) -> str:
     if any(c in cell for c in ',"\n\r'):
         return '"' + cell.replace('"', '""') + '"'
     return cell
+
+
+def shorten(words: str, most: int = 60) -> str:
+    """The beginning of a text.
+
+    >>> shorten("a long text", 6)
+    'a lon…'
+    """
+    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
 
 
 def bar(low: float | None, value: float | None, high: float | None, start: float, end: float) -> str:

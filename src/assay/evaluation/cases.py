@@ -1,0 +1,156 @@
+"""What is known of each failing query: the material in which causes look for signs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.core.tables import Qrels
+from assay.core.texts import Bools, Floats, Ints
+from assay.evaluation.corpus import Corpus, plain
+from assay.evaluation.matching import Matches
+from assay.measures import Measure, Rankings
+
+
+class Scope(NamedTuple):
+    """What holds for all queries."""
+
+    measure: Measure
+    below: float
+    rel: int  # the lowest grade that is relevant
+    k: int  # how many documents are the top
+    depth: int  # how deep a reranker could reach
+    corpus: Corpus
+    judged: bool = True  # whether it tells something that a document was not judged
+
+    def fails(self, values: Floats) -> Bools:
+        """Which values are on the wrong side of the threshold; an undefined one is on neither."""
+        return values > self.below if self.measure.lower_is_better else values < self.below
+
+    def passes(self, value: float) -> bool:
+        """Whether a value is on the right side of the threshold."""
+        return value == value and not self.fails(np.array(value))
+
+
+class Case(NamedTuple):
+    """One failing query."""
+
+    scope: Scope
+    text: str | None
+    grades: Mapping[str, int]  # of the judged documents
+    ranks: Mapping[str, int]  # of the judged documents that were returned
+    top: list[str]
+    returned: int
+    exact: Mapping[str, int]  # ranks by exact search
+    twins: Mapping[str, Mapping[str, int]]  # the grades of other queries with the same text
+    value: float
+    if_judged: float  # were the unjudged documents at the top relevant
+    if_ordered: float  # were the top in the best order
+    if_reranked: float  # were the first `depth` in the best order
+    if_best: float  # were all relevant documents at the top
+
+    @property
+    def relevant(self) -> list[str]:
+        """The relevant documents, those with the highest grade first."""
+        found = [doc for doc, grade in self.grades.items() if grade >= self.scope.rel]
+        return sorted(found, key=lambda doc: -self.grades[doc])
+
+    @property
+    def missing(self) -> list[str]:
+        """The relevant documents that are not in the top."""
+        return [doc for doc in self.relevant if not self.ranks.get(doc, np.inf) <= self.scope.k]
+
+    @property
+    def unjudged(self) -> list[str]:
+        """The documents at the top that nobody judged."""
+        return [doc for doc in self.top if self.grades.get(doc, -1) < 0]
+
+
+class Cases:
+    """The cases of a run, made one by one."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        qrels: Qrels,
+        matches: Matches,
+        values: Floats,
+        texts: Sequence[str | None],
+        exact: Matches | None = None,
+    ) -> None:
+        self.scope, self.values, self.texts = scope, values, texts
+        self._qrels, self._matches, self._exact = qrels, matches, exact
+        rankings, compute = matches.rankings, scope.measure.compute
+        highest = max(rankings.top_grade, scope.rel)
+        self._if = {
+            "if_judged": compute(rankings.supposing(highest, scope.k)),
+            "if_ordered": compute(best_order(rankings, scope.rel, scope.k)),
+            "if_reranked": compute(best_order(rankings, scope.rel, scope.depth)),
+            "if_best": compute(best_order(rankings, scope.rel, None)),
+        }
+
+    @property
+    def if_reranked(self) -> Floats:
+        """The values were the first documents in the best order there is."""
+        return self._if["if_reranked"]
+
+    def __getitem__(self, row: int) -> Case:
+        """The case of one of the judged queries."""
+        return Case(
+            self.scope,
+            self.texts[row],
+            self._grades(row),
+            self._ranks(self._matches, self._bounds, row),
+            self._matches.top[row][: self.scope.k],
+            int(self._matches.rankings.returned[row]),
+            self._ranks(self._exact, self._exact_bounds, row) if self._exact else {},
+            self._twins(row),
+            float(self.values[row]),
+            **{name: float(values[row]) for name, values in self._if.items()},
+        )
+
+    def _grades(self, row: int) -> dict[str, int]:
+        first, last = (int(self._qrels.groups.offsets[row + end]) for end in (0, 1))
+        ids = self._qrels.groups.ids.slice(first, last).tolist()
+        return dict(zip(ids, self._qrels.grades[first:last].tolist(), strict=True))
+
+    def _ranks(self, matches: Matches, bounds: Ints, row: int) -> dict[str, int]:
+        part = slice(int(bounds[row]), int(bounds[row + 1]))
+        ids = self._qrels.groups.ids.take(matches.row[part]).tolist()
+        return dict(zip(ids, matches.rankings.rank[part].tolist(), strict=True))
+
+    @cached_property
+    def _bounds(self) -> Ints:
+        return np.searchsorted(self._matches.rankings.query, np.arange(len(self.values) + 1))
+
+    @cached_property
+    def _exact_bounds(self) -> Ints:
+        query = self._exact.rankings.query if self._exact else np.zeros(0, np.int64)
+        return np.searchsorted(query, np.arange(len(self.values) + 1))
+
+    @cached_property
+    def _same(self) -> dict[str, list[int]]:
+        """The rows of the queries that read the same."""
+        rows: dict[str, list[int]] = {}
+        for row, text in enumerate(self.texts):
+            rows.setdefault(plain(text or ""), []).append(row)
+        return {text: same for text, same in rows.items() if text and len(same) > 1}
+
+    def _twins(self, row: int) -> dict[str, dict[str, int]]:
+        same = self._same.get(plain(self.texts[row] or ""), [])
+        return {self._qrels.query_ids[other]: self._grades(other) for other in same if other != row}
+
+
+def best_order(rankings: Rankings, rel: int, depth: int | None) -> Rankings:
+    """The rankings, were the relevant of the first `depth` documents (None: all there are) at the top."""
+    rows = rankings.judged_grade >= rel if depth is None else rankings.top(rel, depth)
+    query = (rankings.judged_query if depth is None else rankings.query)[rows]
+    grade = (rankings.judged_grade if depth is None else rankings.grade)[rows]
+    order = np.lexsort((-grade, query))
+    query, grade = query[order], grade[order]
+    rank = np.arange(len(query)) - np.searchsorted(query, np.arange(len(rankings)))[query] + 1
+    returned = np.maximum(rankings.returned, np.bincount(query, minlength=len(rankings)))
+    return Rankings(returned, query, rank, grade, rankings.judged_query, rankings.judged_grade)

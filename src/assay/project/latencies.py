@@ -1,0 +1,86 @@
+"""How long requests took, from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.core.errors import FormatError
+from assay.core.texts import Floats
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COLUMN = "latency_ms"
+
+
+def read_latencies(path: str) -> Floats:
+    """The column latency_ms of a CSV, JSON lines, Parquet or Arrow file, or a number a line."""
+    import polars as pl
+
+    try:
+        frame = _READERS.get(Path(path).suffix, _delimited)(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise FormatError(f"expected latencies: {str(error).splitlines()[0]}", path) from None
+    name = COLUMN if COLUMN in frame.columns else frame.columns[0] if frame.width == 1 else None
+    if name is None:
+        raise FormatError(f"expected a column {COLUMN}, found {', '.join(frame.columns)}", path)
+    return _checked(frame[name], path)
+
+
+def _checked(column: pl.Series, path: str) -> Floats:
+    """The latencies, unless one of them cannot be one."""
+    import polars as pl
+
+    values: Floats = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    bad = np.flatnonzero(~(values >= 0))
+    if len(bad) or not len(values):
+        found = f"{column[int(bad[0])]!r} in row {int(bad[0]) + 1}" if len(bad) else "none"
+        raise FormatError(f"expected latencies of 0 ms or more, found {found}", path)
+    return values
+
+
+def _delimited(path: str) -> pl.DataFrame:
+    import polars as pl
+
+    with open(path, encoding="utf-8") as file:
+        first = file.readline()
+    separator = "\t" if "\t" in first else ","
+    return pl.read_csv(path, separator=separator, has_header=not _is_number(first), infer_schema=False)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _lines(path: str) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.read_ndjson(path)
+
+
+def _parquet(path: str) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.read_parquet(path)
+
+
+def _arrow(path: str) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.read_ipc(path)
+
+
+_READERS: dict[str, Callable[[str], pl.DataFrame]] = {
+    ".jsonl": _lines,
+    ".ndjson": _lines,
+    ".parquet": _parquet,
+    ".arrow": _arrow,
+}

@@ -1,0 +1,49 @@
+"""For teams that test in pytest: the fixture `assay_gate`.
+
+    def test_search_may_ship(assay_gate):
+        assay_gate()                                    # the rules of assay.toml
+        assay_gate(candidate="runs/branch.run")         # another candidate
+
+A failed rule fails the test; what cannot be decided fails it too, unless undecided="skip".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from assay.evaluation.gate import Verdict
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where the rules are."""
+    parser.addini("assay_project", "the assay.toml whose rules assay_gate holds", default="assay.toml")
+
+
+@pytest.fixture
+def assay_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
+    """Hold the rules of assay.toml against a candidate; fail with the verdict in words."""
+
+    def hold(
+        candidate: str | None = None,
+        baseline: str | None = None,
+        project: str | Path | None = None,
+        undecided: str = "fail",
+    ) -> Verdict:
+        __tracebackhide__ = True
+        from assay.project.project import open_project
+        from assay.views.gate import verdict
+
+        where = Path(project or request.config.rootpath / request.config.getini("assay_project"))
+        made = open_project(where, candidate=candidate, baseline=baseline).gate()
+        if made.status == "undecided" and undecided == "skip":
+            pytest.skip(made.words)
+        if made.status != "passed":
+            pytest.fail(verdict(made, "table"), pytrace=False)
+        return made
+
+    return hold

@@ -1,0 +1,540 @@
+"""A baseline against candidates: the numbers by hand and by scipy, and who is counted."""
+
+import json
+import math
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+import assay
+from assay.core.errors import InputError, UndecidableError
+from assay.core.tables import Qrels, Run, Scores
+from assay.core.texts import Floats
+from assay.evaluation import evaluate
+from assay.evaluation.compare import COMPARED, AllPairs, Comparisons, Mover, Options, compare, compare_scores
+from assay.evaluation.slices import Slice
+from assay.stats.comparison import Comparison
+from assay.stats.families import tukey
+from assay.stats.paired import TESTS
+from assay.stats.power import size
+
+DL2019 = ("bm25base_p", "ICT-BERT2", "p_bert")
+QRELS = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}, "q4": {"d": 1}}
+BEFORE = {"q1": ["a"], "q2": ["x", "b"], "q3": ["x"], "q4": ["d"]}
+AFTER = {"q1": ["x", "a"], "q2": ["b"], "q3": ["c"], "q4": ["d"]}
+KINDS = ("R@10", "Success@1", "Quantile(R@10, 0.05)", "gmAP", "ZeroHit@10")
+
+
+@pytest.fixture(scope="module")
+def dl2019(shared: Path) -> dict[str, Any]:
+    """The qrels and three runs of TREC DL 2019."""
+    folder = shared / "trec_dl2019"
+    runs = {name: assay.read(folder / f"input.{name}.gz", "run") for name in DL2019}
+    return {"qrels": assay.read(folder / "2019qrels-pass.txt", "qrels"), **runs}
+
+
+@pytest.fixture(scope="module")
+def two(dl2019: dict[str, Any]) -> Comparisons:
+    return compare(dl2019["qrels"], dl2019["bm25base_p"], dl2019["p_bert"])
+
+
+@pytest.fixture(scope="module")
+def three(dl2019: dict[str, Any]) -> Comparisons:
+    return compare(dl2019["qrels"], *many(dl2019), [*COMPARED, "gmAP", "Quantile(R@10, 0.05)"])
+
+
+def many(dl2019: dict[str, Any]) -> tuple[Any, list[Any]]:
+    return dl2019["bm25base_p"], [dl2019["ICT-BERT2"], dl2019["p_bert"]]
+
+
+def made_up(n: int, seed: int, measures: tuple[str, ...] = KINDS, prefix: str = "q") -> Scores:
+    rng = np.random.default_rng(seed)
+    values = {m: rng.random(n) for m in measures}
+    shares = {m: np.round(v) for m, v in values.items() if m.startswith(("Success", "ZeroHit"))}
+    return Scores([f"{prefix}{i}" for i in range(n)], values | shares)
+
+
+def plain(row: Comparison) -> dict[str, Any]:
+    """A comparison as plain data, without its spread."""
+    return asdict(replace(row, spread=None))  # type: ignore[arg-type]
+
+
+# Against numbers from outside
+
+
+def test_differences_are_those_of_the_queries(dl2019: dict[str, Any], two: Comparisons) -> None:
+    before, after = (
+        evaluate(dl2019["qrels"], dl2019[name], COMPARED).scores for name in ("bm25base_p", "p_bert")
+    )
+    for row in two.rows:
+        differences = after[row.measure] - before[row.measure]
+        assert row.baseline == pytest.approx(before[row.measure].mean())
+        assert row.candidate == pytest.approx(after[row.measure].mean())
+        assert row.difference.value == pytest.approx(differences.mean(), abs=1e-15)
+        ups, downs = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+        better, worse = (downs, ups) if row.measure == "ZeroHit@10" else (ups, downs)
+        assert (row.wins, row.ties, row.losses) == (better, 43 - ups - downs, worse)
+
+
+def test_p_and_interval_are_scipys(two: Comparisons) -> None:
+    for measure in ("nDCG@10", "R@10", "P@10", "RR@10"):
+        row, scores = two.find(measure), two.scores
+        expected = stats.ttest_rel(scores["input.p_bert"][measure], scores["input.bm25base_p"][measure])
+        assert row.test == "t"
+        assert row.p == pytest.approx(expected.pvalue, rel=1e-9)
+        ends = expected.confidence_interval(0.95)
+        assert [row.difference.low, row.difference.high] == pytest.approx([ends.low, ends.high])
+
+
+def test_shares_are_compared_by_mcnemars_test(two: Comparisons) -> None:
+    for measure in ("Robustness(delta=0.3)@10", "ZeroHit@10"):
+        row = two.find(measure)
+        changed = (row.wins or 0) + (row.losses or 0)
+        expected = stats.binomtest(row.wins or 0, changed).pvalue if changed else 1.0
+        assert row.test == "McNemar"
+        assert row.p == pytest.approx(expected)
+
+
+def test_the_official_means_are_compared(shared: Path, two: Comparisons) -> None:
+    official = json.loads((shared / "trec_dl2019" / "official_scores.json").read_text())
+    for measure, name in (("nDCG@10", "ndcg_cut_10"), ("P@10", "P_10")):
+        before, after = (official[run]["trec_eval"][name] for run in ("bm25base_p", "p_bert"))
+        row = two.find(measure)
+        assert [row.baseline, row.candidate] == pytest.approx([before, after], abs=6e-5)
+        assert row.difference.value == pytest.approx(after - before, abs=1.1e-4)
+
+
+@pytest.mark.parametrize("test", list(TESTS))
+def test_every_test_gives_the_p_of_its_own(dl2019: dict[str, Any], test: str) -> None:
+    made = compare(dl2019["qrels"], dl2019["bm25base_p"], dl2019["p_bert"], ["nDCG@10", "RR"], test=test)
+    before, after = made.scores.values()
+    differences = np.column_stack([after[m] - before[m] for m in ("nDCG@10", "RR")])
+    assert [row.p for row in made.rows] == pytest.approx(TESTS[test](differences).tolist(), abs=1e-12)
+    assert {row.test for row in made.rows} == {test}
+
+
+def test_randomisation_gives_the_same_p_for_the_same_seed_and_stays_near_t(dl2019: dict[str, Any]) -> None:
+    def ps(test: str, seed: int) -> list[float | None]:
+        runs = (dl2019["ICT-BERT2"], dl2019["p_bert"])
+        made = compare(dl2019["qrels"], *runs, ["nDCG@10", "R@10", "P@10"], test=test, seed=seed)
+        return [row.p for row in made.rows]
+
+    assert ps("randomisation", 1) == ps("randomisation", 1)
+    assert ps("randomisation", 1) != ps("randomisation", 2)
+    assert ps("randomisation", 1) == pytest.approx(ps("t", 1), abs=0.02)
+
+
+def test_fewer_permutations_are_taken_where_asked() -> None:
+    before, after = made_up(30, 0, ("R@10",)), made_up(30, 1, ("R@10",))
+    options = Options(test="randomisation", permutations=99)
+    p = compare_scores(before, {"c": after}, options=options).rows[0].p or 0
+    assert p * 100 == pytest.approx(round(p * 100))
+
+
+def test_quantiles_and_geometric_means_are_compared(three: Comparisons) -> None:
+    before, after = (three.scores[f"input.{name}"] for name in ("bm25base_p", "p_bert"))
+    row = three.find("gmAP", "input.p_bert")
+    logs = [np.log(np.maximum(scores["gmAP"], 1e-5)) for scores in (before, after)]
+    assert row.difference.value == pytest.approx(math.exp(logs[1].mean()) - math.exp(logs[0].mean()))
+    assert row.p == pytest.approx(stats.ttest_rel(logs[1], logs[0]).pvalue)
+    row = three.find("Quantile(R@10, 0.05)", "input.p_bert")
+    ends = [sorted(scores["Quantile(R@10, 0.05)"])[2] for scores in (before, after)]  # 5 % of 43: the third
+    assert (row.baseline, row.candidate, row.test) == (*ends, "bootstrap")
+    assert row.p is not None
+
+
+def test_comparisons_are_plain_numbers_that_json_can_hold(three: Comparisons) -> None:
+    for row in three.rows:
+        assert json.loads(json.dumps(plain(row), allow_nan=False))["measure"] == row.measure
+
+
+def test_a_query_counts_where_both_values_are_defined() -> None:
+    before = Scores(["a", "b", "c", "d"], {"RCap@10": np.array([0.5, np.nan, 0.5, 0.5])})
+    after = Scores(["a", "b", "c", "d"], {"RCap@10": np.array([1.0, 1.0, np.nan, 0.5])})
+    row = compare_scores(before, {"c": after}).rows[0]
+    assert (row.difference.n, row.difference.value) == (2, 0.25)
+    assert (row.wins, row.ties, row.losses) == (1, 1, 0)
+
+
+# Who is compared
+
+
+def test_runs_without_a_name_are_called_by_their_part() -> None:
+    one, several = compare(QRELS, BEFORE, AFTER, "RR"), compare(QRELS, BEFORE, [AFTER, BEFORE], "RR")
+    assert (one.baseline, one.candidates) == ("baseline", ["candidate"])
+    assert (several.baseline, several.candidates) == ("baseline", ["candidate 1", "candidate 2"])
+    assert {row.baseline_name for row in several.rows} == {"baseline"}
+
+
+def test_runs_keep_the_names_they_have() -> None:
+    made = compare(QRELS, Run(BEFORE, name="old"), [Run(AFTER, name="new")], "RR")
+    assert (made.baseline, made.candidates, list(made.scores)) == ("old", ["new"], ["old", "new"])
+    assert list(made.counts) == list(made.unjudged) == ["old", "new"]
+    assert list(made.overlaps) == ["new"]
+
+
+def test_every_candidate_is_compared_as_if_alone_but_for_correction(
+    dl2019: dict[str, Any], three: Comparisons
+) -> None:
+    for name in ("ICT-BERT2", "p_bert"):
+        alone = compare(dl2019["qrels"], dl2019["bm25base_p"], dl2019[name], three.measures)
+        rows = three.of(f"input.{name}")
+        assert [replace(row, corrected=None) for row in rows] == [
+            replace(row, corrected=None) for row in alone.rows
+        ]
+        assert three.overlaps[f"input.{name}"] == alone.overlaps[f"input.{name}"]
+
+
+def test_rows_stand_by_candidate_and_measure_with_the_slices_of_a_measure_together() -> None:
+    queries = {"query_id": list(QRELS), "kind": ["x", "x", "y", "y"]}
+    made = compare(QRELS, BEFORE, [AFTER, BEFORE], ["RR", "P@1"], queries, ["kind"])
+    slices = ["all", "kind: x", "kind: y"]
+    assert [(row.candidate_name, row.measure, row.slice) for row in made.rows] == [
+        (name, measure, part)
+        for name in ("candidate 1", "candidate 2")
+        for measure in ("RR", "P@1")
+        for part in slices
+    ]
+
+
+def test_a_judged_query_missing_from_a_run_counts_zero() -> None:
+    made = compare(QRELS, BEFORE, {"q1": ["a"]}, "RR")
+    assert (made.find("RR").candidate, made.find("RR").difference.n, made.left_out) == (0.25, 4, 0)
+    assert made.counts["candidate"].missing_from_run == 3
+
+
+def test_only_common_compares_the_queries_of_all_runs() -> None:
+    first, second = {**BEFORE, "q1": []}, {query: AFTER[query] for query in ("q1", "q2", "q3")}
+    queries = {"query_id": list(QRELS), "kind": ["x", "x", "y", "y"]}
+    made = compare(QRELS, first, second, ["RR", "P@2"], queries, ["kind"], only_common=True)
+    alone = compare({q: QRELS[q] for q in ("q2", "q3")}, first, second, ["RR", "P@2"], queries, ["kind"])
+    assert list(made.scores["baseline"].query_ids) == ["q2", "q3"]
+    assert made.left_out == 2
+    assert [plain(row) for row in made.rows] == [plain(row) for row in alone.rows]
+    assert made.unjudged == alone.unjudged
+    assert made.overlaps == alone.overlaps
+
+
+def test_runs_without_a_query_in_common_cannot_be_decided() -> None:
+    with pytest.raises(UndecidableError, match="no judged query is in all runs"):
+        compare(QRELS, {"q1": ["a"]}, {"q2": ["b"]}, "RR", only_common=True)
+
+
+def test_the_unjudged_ranges_are_those_of_the_evaluations() -> None:
+    made = compare(QRELS, BEFORE, AFTER, ["RR@2", "P@2", "AP"])
+    for name, run in (("baseline", BEFORE), ("candidate", AFTER)):
+        expected = evaluate(QRELS, run, ["RR@2", "P@2"], unjudged=True).unjudged
+        assert made.unjudged[name] == expected  # AP has no top to look at
+
+
+def test_only_the_settings_that_differ_are_kept() -> None:
+    configurations = {"baseline": {"k": 1, "ef": {"build": 40}}, "candidate": {"k": 1, "ef": {"build": 80}}}
+    made = compare(QRELS, BEFORE, AFTER, "RR", configurations=configurations)
+    assert made.configuration == {"ef.build": {"baseline": 40, "candidate": 80}}
+
+
+# Scores from elsewhere
+
+
+def test_scores_of_other_queries_are_left_out_and_the_rest_put_in_order() -> None:
+    before = Scores(["a", "b", "c"], {"RR": np.array([0.1, 0.2, 0.3]), "AP": np.ones(3)})
+    after = Scores(["z", "c", "b"], {"P@1": np.ones(3), "RR": np.array([0.9, 0.5, 0.6])})
+    made = compare_scores(before, {"c": after}, [Slice("kind", "x", [0, 1]), Slice("kind", "y", [2])])
+    assert [str(measure) for measure in made.measures] == ["RR"]
+    assert (list(made.scores["c"].query_ids), made.left_out) == (["b", "c"], 1)
+    assert made.find("RR").difference.value == pytest.approx(0.3)
+    x, y = (made.find("RR", column="kind", value=value) for value in "xy")
+    assert [x.difference.value, y.difference.value] == pytest.approx([0.4, 0.2])
+    assert list(before.query_ids) == ["a", "b", "c"]
+
+
+def test_the_order_of_the_queries_does_not_matter() -> None:
+    before, after = made_up(50, 0), made_up(50, 1)
+    turned = Scores(after.query_ids[::-1], {name: values[::-1] for name, values in after.values.items()})
+    first, second = (compare_scores(before, {"c": scores}) for scores in (after, turned))
+    assert [plain(row) for row in first.rows] == [plain(row) for row in second.rows]
+    assert second.left_out == 0
+
+
+def test_scores_without_a_query_in_common_cannot_be_decided() -> None:
+    with pytest.raises(UndecidableError, match="share no query"):
+        compare_scores(made_up(3, 0), {"c": made_up(3, 1, prefix="other")})
+
+
+def test_scores_without_a_measure_in_common_cannot_be_decided() -> None:
+    with pytest.raises(UndecidableError, match="share no measure"):
+        compare_scores(made_up(3, 0, ("RR",)), {"c": made_up(3, 1, ("AP",))})
+
+
+def test_unpaired_scores_have_queries_of_their_own() -> None:
+    before, after = made_up(40, 0), made_up(60, 1, prefix="other")
+    made = compare_scores(before, {"c": after}, options=Options(paired=False))
+    row = made.find("R@10")
+    expected = stats.ttest_ind(after["R@10"], before["R@10"], equal_var=False)
+    assert row.p == pytest.approx(expected.pvalue)
+    assert row.difference.n == 100
+    assert (row.wins, row.ties, row.losses, made.left_out) == (None, None, None, 0)
+    assert (made.movers(), made.sizes, made.all_pairs) == (([], []), {}, [])
+
+
+# Slices
+
+
+def test_a_slice_is_compared_as_its_queries_alone(dl2019: dict[str, Any]) -> None:
+    qrels, runs = dl2019["qrels"], (dl2019["bm25base_p"], dl2019["p_bert"])
+    kind = {query: "odd" if int(query) % 2 else "even" for query in qrels.query_ids}
+    queries = {"query_id": list(kind), "kind": list(kind.values())}
+    made = compare(qrels, *runs, [*COMPARED, "gmAP"], queries, ["kind"], correction="none")
+    for value in ("odd", "even"):
+        some = Qrels({query: docs for query, docs in qrels.to_dict().items() if kind[query] == value})
+        for row in compare(some, *runs, made.measures, correction="none").rows:
+            found = made.find(row.measure, column="kind", value=value)
+            assert found == replace(row, column="kind", value=value)
+
+
+@pytest.mark.parametrize("test", list(TESTS))
+def test_slices_of_no_query_one_and_two_are_undefined_not_nan(test: str) -> None:
+    small = [Slice("size", str(n), list(range(n))) for n in range(3)]
+    made = compare_scores(made_up(9, 0), {"c": made_up(9, 1)}, small, options=Options(test=test))
+    for row in made.rows:
+        json.dumps(plain(row), allow_nan=False)
+        assert (row.p is None) == (row.corrected is None) == (row.value in ("0", "1"))
+        assert (row.difference.low is None) == (row.value in ("0", "1"))
+        assert (row.difference.value is None) == (row.value == "0")
+    assert made.readings
+
+
+def test_no_slice_is_read_from_queries_that_are_too_few() -> None:
+    small = [Slice("frequency", name, rows) for name, rows in (("head", [0]), ("tail", [1]))]
+    before, after = np.full(60, 0.5), np.full(60, 0.5)
+    after[:2] = 1.0, 0.0
+    ids = [f"q{i}" for i in range(60)]
+    made = compare_scores(Scores(ids, {"RR": before}), {"c": Scores(ids, {"RR": after})}, small)
+    assert {reading.key for reading in made.readings}.isdisjoint({"slices worse", "head over tail"})
+
+
+# Corrections
+
+
+def corrections(correction: str) -> tuple[Floats, Floats, Comparisons]:
+    """The p of the whole, and those of the slices, before correction."""
+    halves = [Slice("kind", "x", list(range(20))), Slice("kind", "y", list(range(20, 50)))]
+    candidates = {name: made_up(50, seed) for name, seed in (("a", 1), ("b", 2))}
+    made = compare_scores(made_up(50, 0), candidates, halves, options=Options(correction=correction))
+    whole, parts = ([row.p for row in made.rows if bool(row.column) == sliced] for sliced in (False, True))
+    return np.array(whole, float), np.array(parts, float), made
+
+
+def split(made: Comparisons) -> tuple[list[float | None], list[float | None]]:
+    whole, parts = ([r.corrected for r in made.rows if bool(r.column) == sliced] for sliced in (False, True))
+    return whole, parts
+
+
+def test_holm_corrects_the_whole_and_the_slices_each_with_half_of_the_error() -> None:
+    whole, parts, made = corrections("holm")
+    assert (len(whole), len(parts)) == (10, 20)
+    for found, given in zip(split(made), (whole, parts), strict=True):
+        assert found == pytest.approx(np.minimum(1, 2 * multipletests(given, method="holm")[1]))
+
+
+def test_holm_without_slices_has_the_whole_error_for_all_measures_and_candidates(three: Comparisons) -> None:
+    ps = [row.p for row in three.rows]
+    assert len(ps) == 16
+    expected = multipletests(np.array(ps, float), method="holm")[1]
+    assert [row.corrected for row in three.rows] == pytest.approx(expected)
+
+
+def test_bh_corrects_whole_and_slices_together() -> None:
+    whole, parts, made = corrections("bh")
+    expected = stats.false_discovery_control([*whole, *parts])
+    assert [*split(made)[0], *split(made)[1]] == pytest.approx(expected)
+
+
+def test_without_correction_p_stays() -> None:
+    _, _, made = corrections("none")
+    assert all(row.corrected == row.p for row in made.rows)
+
+
+@pytest.mark.parametrize("correction", ["holm", "bh", "none"])
+def test_an_undefined_p_costs_the_others_nothing(correction: str) -> None:
+    halves = [Slice("kind", "x", list(range(20))), Slice("kind", "y", list(range(20, 50)))]
+    options = Options(correction=correction)
+    before, after = made_up(50, 0), made_up(50, 1)
+    without = compare_scores(before, {"c": after}, halves, options=options)
+    with_empty = compare_scores(before, {"c": after}, [*halves, Slice("kind", "z", [])], options=options)
+    assert [row for row in with_empty.rows if row.value != "z"] == without.rows
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"test": "z"}, "test must be one of t, wilcoxon, sign, randomisation, bootstrap, found 'z'"),
+        ({"correction": "tukey"}, "correction must be one of holm, bh, none, found 'tukey'"),
+        ({"level": 95}, "the level of an interval must lie between 0 and 1, found 95"),
+        ({"level": 1.0}, "must lie between 0 and 1, found 1.0"),
+        ({"margin": 0}, "the margin must lie between 0 and 1, found 0"),
+        ({"margin": -0.01}, "the margin must lie between 0 and 1, found -0.01"),
+        ({"permutations": 0}, "expected at least one permutation, found 0"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Options(**option)
+    with pytest.raises(InputError, match=message):
+        compare(QRELS, BEFORE, AFTER, "RR", **option)
+
+
+def test_no_candidate_is_refused() -> None:
+    with pytest.raises(InputError, match="expected at least one candidate, found none"):
+        compare(QRELS, BEFORE, [], "RR")
+
+
+def test_a_candidate_with_the_baselines_name_is_refused() -> None:
+    with pytest.raises(InputError, match="name of its own, found the baseline's, 'baseline'"):
+        compare_scores(made_up(3, 0), {"baseline": made_up(3, 1)})
+
+
+def test_slices_of_queries_that_are_not_paired_are_refused() -> None:
+    with pytest.raises(InputError, match="slices need paired queries"):
+        compare_scores(
+            made_up(3, 0), {"c": made_up(3, 1)}, [Slice("a", "b", [0])], options=Options(paired=False)
+        )
+
+
+def test_what_was_not_compared_is_not_found() -> None:
+    made = compare(QRELS, BEFORE, [AFTER], ["RR", "P@1"])
+    message = "nothing was compared of 'candidate' by AP in all; expected one of candidate by RR, P@1"
+    with pytest.raises(InputError, match=message):
+        made.find("AP")
+    with pytest.raises(InputError, match="of 'other' by RR in all"):
+        made.find("RR", "other")
+    with pytest.raises(InputError, match="of 'candidate' by RR in kind: x"):
+        made.find("RR", column="kind", value="x")
+    for candidate, measure in ((None, "AP"), ("other", None)):
+        with pytest.raises(InputError, match="nothing was compared of"):
+            made.movers(candidate, measure)
+
+
+def test_a_comparison_is_found_by_any_spelling_of_its_measure() -> None:
+    made = compare(QRELS, BEFORE, AFTER, ["RR", "Robustness-0.3@10"])
+    assert made.find("MRR") is made.rows[0]
+    assert made.find("Robustness(delta=0.3)@10") is made.rows[1]
+
+
+# Identical runs
+
+
+def test_identical_runs_differ_by_nothing(dl2019: dict[str, Any]) -> None:
+    measures = [*COMPARED, "gmAP", "Quantile(R@10, 0.05)", "AP"]
+    made = compare(dl2019["qrels"], dl2019["p_bert"], dl2019["p_bert"], measures)
+    for row in made.rows:
+        assert (row.difference.value, row.p, row.corrected) == (0.0, 1.0, 1.0)
+        assert (row.wins, row.losses, row.ties) == (0, 0, 43)
+        json.dumps(plain(row), allow_nan=False)
+    (found,) = made.readings
+    assert (found.key, found.candidate) == ("same", "candidate")
+    assert [e.value for e in made.overlaps["candidate"][1:]] == pytest.approx([1.0] * 4)
+    assert made.movers() == ([], [])
+    assert made.sizes["candidate"]["nDCG@10"].detectable == 0.0
+
+
+@pytest.mark.parametrize("test", list(TESTS))
+def test_identical_scores_give_p_one_by_every_test(test: str) -> None:
+    scores = made_up(20, 0)
+    options = Options(test=test)
+    made = compare_scores(scores, {"c": scores}, [Slice("a", "b", [0, 1])], options=options)
+    assert {row.p for row in made.rows} == {1.0}
+
+
+# Movers, sizes, all pairs
+
+
+def movers(measure: str, before: list[float], after: list[float], n: int = 5) -> tuple[list[str], list[str]]:
+    ids = [*"abcdefgh"[: len(before)]]
+    made = compare_scores(
+        Scores(ids, {measure: np.array(before)}), {"c": Scores(ids, {measure: np.array(after)})}
+    )
+    up, down = made.movers(n=n)
+    return [m.query_id for m in up], [m.query_id for m in down]
+
+
+def test_movers_come_with_the_farthest_first_and_only_where_they_moved() -> None:
+    before, after = [0.5, 0.5, 0.5, 0.5, 0.5], [0.6, 0.5, 1.0, 0.1, 0.4]
+    assert movers("RR", before, after) == (["c", "a"], ["d", "e"])
+    assert movers("RR", before, after, 1) == (["c"], ["d"])
+    assert movers("RR", before, before) == ([], [])
+
+
+def test_movers_by_a_measure_that_is_better_low_are_turned() -> None:
+    assert movers("ZeroHit@10", [0, 1, 0, 1], [1, 0, 0, 1]) == (["b"], ["a"])
+
+
+def test_movers_that_moved_alike_stay_in_the_order_of_the_queries() -> None:
+    assert movers("RR", [0.5] * 6, [1.0, 0, 1.0, 0, 1.0, 0], 2) == (["a", "c"], ["b", "d"])
+
+
+def test_a_query_with_an_undefined_value_is_no_mover() -> None:
+    assert movers("RCap@5", [0.5, np.nan, 0.5], [np.nan, 1.0, 1.0]) == (["c"], [])
+
+
+def test_movers_say_from_where_to_where_by_the_measure_and_candidate_asked_for() -> None:
+    made = compare(QRELS, BEFORE, [BEFORE, AFTER], ["P@2", "RR"])
+    assert made.movers() == ([], [])
+    up, down = made.movers("candidate 2", "RR")
+    assert up == [Mover("q3", 0.0, 1.0), Mover("q2", 0.5, 1.0)]
+    assert down == [Mover("q1", 1.0, 0.5)]
+    assert [mover.difference for mover in (*up, *down)] == [1.0, 0.5, -0.5]
+
+
+def test_movers_of_a_slice_are_among_its_queries() -> None:
+    made = compare(QRELS, BEFORE, AFTER, "RR")
+    up, down = made.movers(part=Slice("kind", "x", [1, 3]))
+    assert (up, down) == ([Mover("q2", 0.5, 1.0)], [])
+    assert made.movers(part=Slice("kind", "none", [])) == ([], [])
+
+
+def test_sizes_are_of_all_queries_by_the_spread_of_their_differences(three: Comparisons) -> None:
+    assert list(three.sizes) == three.candidates
+    for name in three.candidates:
+        row = three.find("nDCG@10", name)
+        differences = three.scores[name]["nDCG@10"] - three.scores[three.baseline]["nDCG@10"]
+        assert row.deviation == pytest.approx(stats.tstd(differences))
+        assert three.sizes[name]["nDCG@10"] == size(43, row.deviation or 0, 0.01, 1 - 0.95)
+
+
+def test_sizes_take_the_margin_and_level_asked_for() -> None:
+    options = Options(margin=0.05, level=0.9)
+    made = compare_scores(made_up(60, 0), {"c": made_up(60, 1)}, options=options)
+    row = made.find("R@10")
+    assert made.sizes["c"]["R@10"] == size(60, row.deviation or 0, 0.05, 1 - 0.9)
+
+
+def test_all_pairs_are_tukeys_for_three_systems(three: Comparisons) -> None:
+    names = [three.baseline, *three.candidates]
+    for measure in ("nDCG@10", "R@10"):
+        values = np.column_stack([three.scores[name][measure] for name in names])
+        expected = [AllPairs(measure, names[p.first], names[p.second], *p[2:]) for p in tukey(values)]
+        assert [pair for pair in three.all_pairs if pair.measure == measure] == expected
+    pairs = [(pair.first, pair.second) for pair in three.all_pairs if pair.measure == "RR@10"]
+    assert pairs == [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]
+    assert {pair.measure for pair in three.all_pairs} == set(COMPARED)  # no quantile, no geometric mean
+
+
+def test_two_systems_have_no_pairs_beside_their_own(two: Comparisons) -> None:
+    assert two.all_pairs == []
+
+
+def test_all_pairs_leave_out_queries_that_one_system_leaves_undefined() -> None:
+    scores = [made_up(12, seed, ("RCap@10",)) for seed in range(3)]
+    scores[1].values["RCap@10"][3] = np.nan
+    made = compare_scores(scores[0], {"a": scores[1], "b": scores[2]})
+    values = np.delete(np.column_stack([s["RCap@10"] for s in scores]), 3, axis=0)
+    assert [pair.p for pair in made.all_pairs] == [pair.p for pair in tukey(values)]

@@ -1,0 +1,485 @@
+"""Each reading where it must be given, and where the nearest thing must not be taken for it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.core.tables import Scores
+from assay.core.texts import Floats
+from assay.evaluation.compare import Comparisons, Options, compare, compare_scores
+from assay.evaluation.readings import Reading
+from assay.evaluation.slices import Slice
+from assay.measures import parse
+from assay.stats.comparison import Comparison
+
+N = 400
+IDS = [f"q{i}" for i in range(N)]
+# How many queries get better (the first ones) and worse (the last ones) by a half, or by 1 of pass or fail.
+MOVES = {
+    "up": (100, 0),
+    "down": (0, 100),
+    "same": (1, 1),
+    "open": (40, 40),
+    "nearly up": (28, 14),  # p 0.03: shown before correction, not after it
+    "nearly down": (14, 28),
+}
+Moves = dict[str, str | tuple[int, int]]
+
+GIVEN: list[tuple[str, Moves]] = [
+    ("better", {"nDCG@10": "up"}),
+    ("better", {"ZeroHit@10": "up"}),
+    ("worse", {"nDCG@10": "down"}),
+    ("worse", {"ZeroHit@10": "down"}),
+    ("same", {"nDCG@10": "same"}),
+    ("same", {"Robustness(delta=0.3)@10": "same"}),
+    ("too few queries", {"nDCG@10": "open"}),
+    ("too few queries", {"ZeroHit@10": "open"}),
+    ("more complete", {"R@10": "up", "RR@10": "same"}),
+    ("more complete", {"RCap@10": "up", "P@1": "open"}),
+    ("more complete", {"RR@10": "up", "R@100": "up", "Success@1": "same"}),
+    ("first hit better", {"RR@10": "up", "R@10": "same"}),
+    ("first hit better", {"nDCG@1": "up", "R@10": "open"}),
+    ("noise", {"R@10": "up", "P@10": "down"}),
+    ("noise", {"nDCG@10": "up", "R@100": "up", "P@10": "down"}),
+    ("tail worse", {"R@10": "same", "ZeroHit@10": "down"}),
+    ("tail worse", {"R@10": "open", "Robustness(delta=0.5)@10": "down"}),
+    ("tail better", {"R@10": "same", "ZeroHit@10": "up"}),
+    ("tail better", {"R@10": "open", "Robustness(delta=0.1)@10": "up"}),
+]
+NOT_GIVEN: list[tuple[str, Moves]] = [
+    ("better", {"nDCG@10": "nearly up", "AP": "open"}),
+    ("better", {"nDCG@10": "open", "R@10": "up"}),  # the first measure decides
+    ("better", {"ZeroHit@10": "down"}),
+    ("worse", {"nDCG@10": "nearly down", "AP": "open"}),
+    ("worse", {"nDCG@10": "same", "ZeroHit@10": "down"}),
+    ("worse", {"ZeroHit@10": "up"}),
+    ("same", {"nDCG@10": "open"}),
+    ("same", {"nDCG@10": "nearly up", "AP": "open"}),
+    ("too few queries", {"nDCG@10": "same"}),
+    ("too few queries", {"nDCG@10": "up"}),
+    ("too few queries", {"nDCG@10": "up", "R@10": "open"}),
+    ("more complete", {"R@10": "up", "RR@10": "up"}),
+    ("more complete", {"R@10": "up", "RR@10": "down"}),
+    ("more complete", {"R@10": "up", "RR@10": "nearly up", "AP": "open"}),
+    ("more complete", {"R@10": "nearly up", "RR@10": "same", "AP": "open"}),
+    ("more complete", {"R@10": "same", "RR@10": "same"}),
+    ("more complete", {"R@10": "up", "P@10": "same"}),  # P@10 says nothing of the first hit
+    ("first hit better", {"RR@10": "up", "R@10": "up"}),
+    ("first hit better", {"RR@10": "up", "R@10": "down"}),
+    ("first hit better", {"RR@10": "up", "R@10": "nearly up", "AP": "open"}),
+    ("first hit better", {"RR@10": "nearly up", "R@10": "same", "AP": "open"}),
+    ("first hit better", {"P@10": "up", "R@10": "same"}),
+    ("noise", {"R@10": "up", "P@10": "same"}),
+    ("noise", {"R@10": "up", "P@10": "nearly down", "AP": "open"}),
+    ("noise", {"R@10": "open", "P@10": "down"}),
+    ("noise", {"R@10": "down", "P@10": "up"}),
+    ("noise", {"R@10": "up", "P@1": "down"}),  # the first hit, not precision
+    ("tail worse", {"R@10": "down", "ZeroHit@10": "down"}),
+    ("tail worse", {"R@10": "nearly down", "ZeroHit@10": "down", "AP": "open", "P@10": "open"}),
+    ("tail worse", {"R@10": "same", "ZeroHit@10": "up"}),
+    ("tail worse", {"R@10": "same", "ZeroHit@10": "open"}),
+    ("tail worse", {"R@10": "same", "ZeroHit@10": "nearly down", "AP": "open"}),
+    ("tail worse", {"R@10": "same", "Robustness(delta=0.9)@10": "down"}),
+    ("tail worse", {"nDCG@10": "same", "ZeroHit@10": "down"}),  # no mean recall to set it against
+    ("tail better", {"R@10": "up", "ZeroHit@10": "up"}),
+    ("tail better", {"R@10": "same", "ZeroHit@10": "down"}),
+    ("tail better", {"R@10": "same", "Robustness(delta=0.9)@10": "up"}),
+]
+
+
+def columns(measure: str, move: str | tuple[int, int]) -> tuple[Floats, Floats]:
+    """Values of one measure before and after."""
+    better, worse = MOVES[move] if isinstance(move, str) else move
+    found = parse(measure)
+    before = np.full(N, 1.0 if found.kind == "share" else 0.5)
+    after = before.copy()
+    (before if found.kind == "share" else after)[:better] = 1 - before[0] if found.kind == "share" else 1.0
+    after[N - worse :] = 0.0
+    return (1 - before, 1 - after) if found.lower_is_better else (before, after)
+
+
+def compared(moves: Moves, slices: Sequence[Slice] = (), **options: Any) -> Comparisons:
+    made = {measure: columns(measure, move) for measure, move in moves.items()}
+    before, after = (Scores(IDS, {measure: pair[end] for measure, pair in made.items()}) for end in (0, 1))
+    return compare_scores(before, {"new": after}, slices, baseline_name="old", options=Options(**options))
+
+
+def keys(made: Comparisons) -> list[str]:
+    return [reading.key for reading in made.readings]
+
+
+def reading(made: Comparisons, key: str) -> Reading:
+    return next(reading for reading in made.readings if reading.key == key)
+
+
+def number(value: float | None) -> str:
+    assert value is not None
+    shown = f"{value:+.4f}".replace("-", "−")
+    return shown[1:] if float(shown[1:]) == 0 else shown
+
+
+def cited(row: Comparison) -> str:
+    """A comparison as a reading must cite it."""
+    e, corrected = row.difference, row.corrected
+    assert corrected is not None
+    where = f" in {row.column}: {row.value}" if row.column else ""
+    p = "p < 0.001" if corrected < 0.001 else f"p {corrected:.3f}"
+    ends = f"({number(e.low)} … {number(e.high)})"
+    return f"{row.measure}{where} {number(e.value)} {ends}, {p}, n {e.n:,}"
+
+
+def cites_its_evidence(made: Comparisons, key: str) -> None:
+    found = reading(made, key)
+    assert found.evidence
+    assert all(row in made.rows for row in found.evidence)
+    assert found.text.endswith(": " + "; ".join(map(cited, found.evidence)) + ".")
+
+
+@pytest.mark.parametrize(("key", "moves"), GIVEN)
+def test_a_reading_is_given_and_cites_its_numbers(key: str, moves: Moves) -> None:
+    made = compared(moves)
+    assert keys(made).count(key) == 1
+    assert reading(made, key).candidate == "new"
+    cites_its_evidence(made, key)
+
+
+@pytest.mark.parametrize(("key", "moves"), NOT_GIVEN)
+def test_a_reading_is_not_given_for_what_only_looks_like_it(key: str, moves: Moves) -> None:
+    assert key not in keys(compared(moves))
+
+
+@pytest.mark.parametrize(
+    ("move", "state"), [(m, m if m in ("up", "down", "same") else "open") for m in MOVES]
+)
+@pytest.mark.parametrize("measure", ["R@10", "ZeroHit@10", "Robustness(delta=0.3)@10"])
+def test_the_moves_of_these_tests_are_what_they_are_called(measure: str, move: str, state: str) -> None:
+    row = compared({measure: move, "AP": "open"}).find(measure)
+    assert row.state(0.01) == state
+    assert (row.p or 0) < 0.05 < (row.corrected or 0) or not move.startswith("nearly")
+
+
+@pytest.mark.parametrize(
+    ("moves", "key", "text"),
+    [
+        (
+            {"nDCG@10": "up"},
+            "better",
+            "new is better than old: nDCG@10 +0.1250 (+0.1037 … +0.1463), p < 0.001",
+        ),
+        (
+            {"nDCG@10": "down"},
+            "worse",
+            "new is worse than old: nDCG@10 −0.1250 (−0.1463 … −0.1037), p < 0.001",
+        ),
+        ({"nDCG@10": "same"}, "same", "no difference that matters (none beyond ±0.01): nDCG@10 0.0000"),
+        ({"R@10": "up", "P@1": "same"}, "more complete", "the first hit is unchanged (within ±0.01): R@10"),
+        ({"R@10": "up", "P@1": "open"}, "more complete", "the first hit is not shown to move: R@10"),
+        ({"R@10": "open", "RR": "up"}, "first hit better", "but coverage is not shown to move: RR"),
+        ({"R@10": "same", "RR": "up"}, "first hit better", "but coverage is unchanged (within ±0.01): RR"),
+        ({"R@10": "up", "P@10": "down"}, "noise", "recall is up and precision is down"),
+        (
+            {"R@10": "open", "ZeroHit@10": "up"},
+            "tail better",
+            "mean recall is not shown to move, but the tail is",
+        ),
+    ],
+)
+def test_a_reading_says_in_words_what_is_the_case(moves: Moves, key: str, text: str) -> None:
+    assert text in reading(compared(moves), key).text
+
+
+def test_a_real_difference_smaller_than_the_margin_does_not_matter() -> None:
+    moves: Moves = {"nDCG@10": (6, 0)}
+    assert compared(moves).find("nDCG@10").moved() == "up"
+    assert keys(compared(moves)) == ["better"]
+    assert keys(compared(moves, margin=0.03)) == ["same"]
+
+
+def test_a_reading_keeps_to_the_level_that_was_asked_for() -> None:
+    moves: Moves = {"nDCG@10": "nearly up"}
+    assert keys(compared(moves)) == ["better"]
+    assert keys(compared(moves, level=0.99)) == ["too few queries"]
+
+
+def test_too_few_queries_says_how_many_it_takes() -> None:
+    made = compared({"nDCG@10": "open"})
+    size = made.sizes["new"]["nDCG@10"]
+    text = reading(made, "too few queries").text
+    assert (
+        f"detect {size.detectable:.4f} at the smallest; 0.01 would take {size.needed:,}"
+        in text
+    )
+    assert text.startswith("too few queries to tell (unreliable for differences of 0.01: 400 queries (")
+
+
+def test_queries_that_could_tell_but_did_not_are_not_too_few() -> None:
+    made = compared({"nDCG@10": "nearly up", "AP": "open"}, margin=0.03)
+    assert made.find("nDCG@10").state(0.03) == "open"
+    assert (made.sizes["new"]["nDCG@10"].detectable or 1) < 0.03
+    assert keys(made) == []
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_one_query_or_none_is_too_few(n: int) -> None:
+    before, after = (Scores(IDS[:n], {"R@10": np.full(n, value)}) for value in (0.2, 0.4))
+    (found,) = compare_scores(before, {"new": after}).readings
+    assert found.key == "too few queries"
+    assert f"{n} queries say nothing about a difference" in found.text
+
+
+def test_each_candidate_is_read_by_itself() -> None:
+    before, after = columns("R@10", "up")
+    base, better, worse = (Scores(IDS, {"R@10": values}) for values in (before, after, 1 - after))
+    made = compare_scores(base, {"b": better, "w": worse, "s": base})
+    found = [(r.key, r.candidate, r.text.split(":")[0]) for r in made.readings]
+    assert found[:2] == [
+        ("better", "b", "b is better than baseline"),
+        ("worse", "w", "w is worse than baseline"),
+    ]
+    assert found[2][:2] == ("same", "s")
+
+
+# The tail
+
+
+def test_a_quantile_below_the_middle_is_a_tail() -> None:
+    tail = "Quantile(R@10, 0.05)"
+    made = compared({"R@10": "open", tail: "open"})  # a tenth of the queries falls to 0, a tenth rises to 1
+    assert (made.find(tail).baseline, made.find(tail).candidate) == (0.5, 0.0)
+    cites_its_evidence(made, "tail worse")
+    assert "tail worse" not in keys(compared({"R@10": "open", "Quantile(R@10, 0.95)": "open"}))
+
+
+@pytest.mark.parametrize(("tail", "word"), [("up", "better"), ("down", "worse")])
+@pytest.mark.parametrize("nearly_complete", ["up", "down", "open"])
+def test_the_nearly_complete_are_named_where_they_moved_the_other_way(
+    tail: str, word: str, nearly_complete: str
+) -> None:
+    moves: Moves = {"R@10": "same", "ZeroHit@10": tail, "Robustness(delta=0.9)@10": nearly_complete}
+    found = reading(compared(moves), f"tail {word}")
+    other_way = nearly_complete not in (tail, "open")
+    assert ("nearly complete moved the other way" in found.text) == other_way
+    assert len(found.evidence) == (3 if other_way else 2)
+
+
+def test_the_tail_is_read_by_all_measures_that_moved_so() -> None:
+    low = [f"Robustness(delta={delta})@10" for delta in (0.1, 0.3, 0.5)]
+    made = compared({"R@10": "same", low[0]: "down", low[1]: "open", low[2]: "down"})
+    assert [row.measure for row in reading(made, "tail worse").evidence] == ["R@10", low[0], low[2]]
+
+
+# Slices
+
+HALVES = (list(range(200)), list(range(200, N)))
+FREQUENCY = [Slice("frequency", name, rows) for name, rows in zip(("head", "tail"), HALVES, strict=True)]
+TEAMS = [Slice("team", name, rows) for name, rows in zip(("a", "b"), HALVES, strict=True)]
+QUARTER = [Slice("team", "a", list(range(300))), Slice("team", "b", list(range(300, N)))]
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "ZeroHit@10", "Robustness(delta=0.3)@10"])
+def test_head_up_and_tail_down_is_over_fitting(measure: str) -> None:
+    made = compared({measure: (60, 60)}, FREQUENCY)
+    cites_its_evidence(made, "head over tail")
+    found = reading(made, "head over tail")
+    assert [row.slice for row in found.evidence] == ["frequency: head", "frequency: tail"]
+    assert found.text.startswith("head up and tail down (they part by p < 0.001): over-fitting to frequent")
+
+
+@pytest.mark.parametrize(
+    ("move", "slices"),
+    [
+        ((1, 1), FREQUENCY),  # apart by chance
+        ((100, 0), FREQUENCY),  # the tail stayed
+        ((0, 100), FREQUENCY),
+        ((60, 60), [FREQUENCY[0]._replace(value="tail"), FREQUENCY[1]._replace(value="head")]),
+        ((60, 60), FREQUENCY[:1]),
+        ((60, 60), [FREQUENCY[0], FREQUENCY[1]._replace(value="torso")]),
+        ((60, 60), TEAMS),
+        ((60, 60), [FREQUENCY[0]._replace(rows=[0]), FREQUENCY[1]]),  # one frequent query tells nothing
+        ((60, 60), []),
+    ],
+)
+def test_frequent_and_rare_queries_that_do_not_part_are_no_over_fitting(
+    move: tuple[int, int], slices: list[Slice]
+) -> None:
+    assert "head over tail" not in keys(compared({"nDCG@10": move}, slices))
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "ZeroHit@10"])
+@pytest.mark.parametrize("gains", [100, 200])
+def test_a_slice_that_got_worse_is_named_where_the_whole_did_not(measure: str, gains: int) -> None:
+    made = compared({measure: (gains, 100)}, QUARTER)
+    cites_its_evidence(made, "slices worse")
+    found = reading(made, "slices worse")
+    assert found.text.startswith("worse for team: b, although not over all queries: ")
+    assert [row.slice for row in found.evidence] == ["all", "team: b"]
+
+
+def test_all_slices_that_got_worse_are_named() -> None:
+    torn = [Slice("team", "b", list(range(300, 350))), Slice("kind", "c", list(range(350, N)))]
+    found = reading(compared({"nDCG@10": (200, 100)}, torn), "slices worse")
+    assert found.text.startswith("worse for team: b, kind: c, although")
+
+
+@pytest.mark.parametrize("move", [(0, 100), (200, 3), (200, 0)])
+def test_no_slice_is_named_where_all_fell_or_none_is_shown_to(move: tuple[int, int]) -> None:
+    assert "slices worse" not in keys(compared({"nDCG@10": move}, QUARTER))
+
+
+def test_a_slice_is_not_worse_before_correction_for_all_slices() -> None:
+    moves: Moves = {"nDCG@10": (200, 4)}
+    row = compared(moves, QUARTER).find("nDCG@10", column="team", value="b")
+    assert (row.p or 1) < 0.05 < (row.corrected or 0)
+    assert "slices worse" not in keys(compared(moves, QUARTER))
+    assert "slices worse" in keys(compared(moves, QUARTER, correction="none"))
+
+
+# What nobody judged
+
+QRELS = {query: {"a": 1, "b": 1, "n": 0, "m": 0} for query in IDS[:60]}
+
+
+def runs(before: str, after: str) -> tuple[Any, Any]:
+    first, second = ({query: [*ranking] for query in QRELS} for ranking in (before, after))
+    return first, second
+
+
+@pytest.mark.parametrize(
+    ("measure", "before", "after"),
+    [
+        ("P@2", "xn", "an"),  # x would make both equal
+        ("P@2", "xy", "an"),
+        ("P@2", "an", "xn"),
+        ("ZeroHit@2", "xn", "an"),
+        ("ZeroHit@2", "an", "xn"),
+        ("Robustness(delta=0.3)@2", "xn", "an"),
+    ],
+)
+def test_a_move_that_judging_could_turn_is_inside_the_range(measure: str, before: str, after: str) -> None:
+    made = compare(QRELS, *runs(before, after), measure)
+    assert made.find(measure).moved()
+    cites_its_evidence(made, "inside the unjudged range")
+
+
+@pytest.mark.parametrize(
+    ("measure", "before", "after"),
+    [
+        ("P@2", "mn", "an"),  # all judged
+        ("P@2", "xn", "ab"),  # x is not enough
+        ("P@2", "mn", "ax"),  # only what is better already has anything unjudged
+        ("P@2", "mnx", "anx"),  # below the top
+        ("P@2", "xn", "xn"),  # no move
+        ("ZeroHit@2", "mn", "an"),
+        ("ZeroHit@2", "mn", "ax"),
+        ("Judged@2", "xn", "an"),  # says itself how much is judged
+    ],
+)
+def test_a_move_that_judging_could_not_turn_is_not_inside_the_range(
+    measure: str, before: str, after: str
+) -> None:
+    assert "inside the unjudged range" not in keys(compare(QRELS, *runs(before, after), measure))
+
+
+def test_the_range_names_the_ends_of_both_systems() -> None:
+    found = reading(compare(QRELS, *runs("xnm", "anx"), "P@3"), "inside the unjudged range")
+    ends = "(P@3: baseline 0.0000 … 0.3333, candidate 0.3333 … 0.6667)"
+    assert found.text.startswith(f"the score moves inside the unjudged range {ends}: judge what is unjudged")
+
+
+def test_a_move_that_is_not_shown_is_not_inside_the_range() -> None:
+    before, after = runs("an", "an")
+    made = compare(QRELS, {**before, "q0": ["x", "n"]}, after, "P@2")
+    assert (made.find("P@2").moved(), "inside the unjudged range" in keys(made)) == (None, False)
+
+
+# The published hits of six indexes (100,000 and 10,000 queries, not paired)
+
+DELTAS = (0.1, 0.3, 0.5, 0.9)
+
+
+@pytest.fixture(scope="module")
+def indexes(shared: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(
+        (shared / "robustness_paper" / "recall_histograms_k10.json").read_text()
+    )
+    return found
+
+
+def hits_scores(histogram: list[int]) -> Scores:
+    hits = np.repeat(np.arange(11), histogram)
+    low = {f"Robustness(delta={d})@10": (hits >= round(10 * d)).astype(float) for d in DELTAS}
+    values = {"R@10": hits / 10, **low, "ZeroHit@10": (hits == 0).astype(float)}
+    return Scores([str(i) for i in range(len(hits))], values)
+
+
+def published(indexes: dict[str, dict[str, Any]], collection: str, before: str, after: str) -> Comparisons:
+    first, second = (hits_scores(indexes[collection][name]["hist_hits_0_to_10"]) for name in (before, after))
+    return compare_scores(first, {after: second}, baseline_name=before, options=Options(paired=False))
+
+
+@pytest.mark.parametrize("collection", ["text2image_10M", "deep_10M"])
+def test_means_are_those_published(indexes: dict[str, dict[str, Any]], collection: str) -> None:
+    known = indexes[collection]
+    for name in sorted(known.keys() - {"HNSW"}):
+        row = published(indexes, collection, "HNSW", name).find("R@10")
+        assert f"{row.baseline:.6f}" == f"{known['HNSW']['published_recall']:.6f}"
+        assert f"{row.candidate:.6f}" == f"{known[name]['published_recall']:.6f}"
+        assert row.difference.n == known["HNSW"]["n_queries"] + known[name]["n_queries"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word", "gain"), [("HNSW", "ScaNN", "better", 1), ("ScaNN", "HNSW", "worse", -1)]
+)
+def test_scann_and_hnsw_have_one_mean_and_two_tails(
+    indexes: dict[str, dict[str, Any]], before: str, after: str, word: str, gain: int
+) -> None:
+    made = published(indexes, "text2image_10M", before, after)
+    assert keys(made) == ["same", f"tail {word}"]
+    assert made.find("R@10").difference.value == pytest.approx(gain * (0.900409 - 0.898911))
+    assert made.find("ZeroHit@10").difference.value == pytest.approx(gain * (26 - 2445) / 100_000)
+    assert made.find("Robustness(delta=0.9)@10").difference.value == pytest.approx(-0.051 * gain, abs=5e-4)
+    start = f"mean recall is unchanged (within ±0.01), but the tail is {word} (while the queries that were "
+    assert made.readings[1].text.startswith(f"{start}nearly complete moved the other way): R@10 ")
+    cites_its_evidence(made, f"tail {word}")
+
+
+def test_the_zero_hit_queries_are_those_published(indexes: dict[str, dict[str, Any]]) -> None:
+    known = {"DiskANN": 2087, "Zilliz": 1944, "Puck": 1236, "IVFFlat": 138, "ScaNN": 26}
+    for name, zeros in known.items():
+        row = published(indexes, "text2image_10M", "HNSW", name).find("ZeroHit@10")
+        assert round((row.candidate or 0) * 100_000) == zeros
+        assert round((row.baseline or 0) * 100_000) == 2445
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"), [("HNSW", "ScaNN", "tail better"), ("ScaNN", "HNSW", "tail worse")]
+)
+def test_the_tail_shows_on_the_smaller_set_too(
+    indexes: dict[str, dict[str, Any]], before: str, after: str, key: str
+) -> None:
+    made = published(indexes, "deep_10M", before, after)
+    assert keys(made) == ["same", key]
+    assert "the other way" not in made.readings[1].text  # Robustness-0.9 is not shown to differ
+    assert made.find("Robustness(delta=0.9)@10").moved() is None
+    cites_its_evidence(made, key)
+
+
+@pytest.mark.parametrize(
+    ("collection", "before", "after", "key", "difference"),
+    [
+        ("text2image_10M", "HNSW", "IVFFlat", "worse", -0.0125),
+        ("text2image_10M", "IVFFlat", "HNSW", "better", 0.0125),
+        ("deep_10M", "HNSW", "IVFFlat", "better", 0.0073),
+    ],
+)
+def test_a_tail_beside_a_mean_that_moved_is_no_hidden_tail(
+    indexes: dict[str, dict[str, Any]], collection: str, before: str, after: str, key: str, difference: float
+) -> None:
+    made = published(indexes, collection, before, after)
+    assert keys(made) == [key]
+    assert made.find("R@10").difference.value == pytest.approx(difference, abs=5e-5)
+    assert made.find("ZeroHit@10").moved()

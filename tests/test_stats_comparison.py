@@ -1,0 +1,344 @@
+"""What a comparison says: differences, wins, directions and states, of every kind of measure."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from assay.core.texts import Floats
+from assay.stats import Estimate, central
+from assay.stats.comparison import Comparison, Subject, compare_columns
+from assay.stats.paired import TESTS, bootstrap, mcnemar, randomisation, t
+from assay.stats.spreads import Normal, Resampled, Spread, Unknown
+from brute import quick
+
+KINDS = ("mean", "share", "geometric", "quantile")
+VALUES = st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 1.0])] * 2), min_size=2, max_size=25)
+
+
+def scores(n: int, seed: int = 1, gain: float = 0.05) -> tuple[Floats, Floats]:
+    """Scores of n queries for two systems that often agree."""
+    rng = np.random.default_rng(seed)
+    before, other = rng.beta(0.8, 1.0, n), rng.beta(0.8, 1.0, n)
+    return before, np.clip(np.where(rng.random(n) < 0.4, before, other + gain), 0, 1)
+
+
+def one(before: Floats, after: Floats, kind: str = "mean", lower: bool = False, **options: Any) -> Comparison:
+    subjects = [Subject("M@10", kind, 0.5, lower)]
+    (made,) = compare_columns(subjects, before[:, None], after[:, None], **options)
+    return made
+
+
+def ready(spread: Spread, value: float | None, corrected: float | None, lower: bool = False) -> Comparison:
+    """A comparison with this difference and this corrected p."""
+    made = one(*scores(5), lower=lower)
+    difference = Estimate(value, *spread.interval(0.95), 0.95, 5)
+    return replace(made, difference=difference, corrected=corrected, spread=spread)
+
+
+def passes(values: Floats) -> Floats:
+    return (values > 0.5).astype(np.float64)
+
+
+def test_a_mean_is_compared_by_scipys_paired_t_test() -> None:
+    before, after = scores(60)
+    made, expected = one(before, after), stats.ttest_rel(after, before)
+    low, high = expected.confidence_interval(0.95)
+    assert (made.baseline, made.candidate) == pytest.approx((before.mean(), after.mean()), rel=1e-12)
+    assert made.difference[:3] == pytest.approx((after.mean() - before.mean(), low, high), rel=1e-9)
+    assert made.difference[3:] == (0.95, 60)
+    assert (made.p, made.corrected) == pytest.approx((expected.pvalue, expected.pvalue), rel=1e-10)
+    assert made.test == "t"
+    assert made.effect == pytest.approx(expected.statistic / math.sqrt(60), rel=1e-10)
+    assert made.deviation == pytest.approx((after - before).std(ddof=1), rel=1e-12)
+
+
+def test_wins_ties_and_losses_are_counted() -> None:
+    made = one(np.array([0.0, 0.5, 0.5, 1.0, 0.2]), np.array([0.5, 0.5, 0.4, 1.0, 0.4]))
+    assert (made.wins, made.ties, made.losses) == (2, 2, 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lower_is_better_turns_what_is_good_and_nothing_else(kind: str) -> None:
+    before, after = scores(80)
+    if kind == "share":
+        before, after = passes(before), passes(after)
+    plain, turned = (one(before, after, kind, lower) for lower in (False, True))
+    assert turned.difference == plain.difference
+    assert (turned.p, turned.effect, turned.deviation) == (plain.p, plain.effect, plain.deviation)
+    assert (turned.wins, turned.ties, turned.losses) == (plain.losses, plain.ties, plain.wins)
+    assert turned.improvement == -(plain.improvement or 0)
+    assert plain.improvement == plain.difference.value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("margin", [-0.05, 0.0, 0.02])
+def test_lower_is_better_asks_of_a_fall_what_is_else_asked_of_a_rise(kind: str, margin: float) -> None:
+    before, after = scores(80)
+    if kind == "share":
+        before, after = passes(before), passes(after)
+    plain = one(before, after, kind)
+    turned = replace(plain, lower_is_better=True)
+    assert plain.above(margin) == plain.spread.below(margin)
+    assert turned.above(margin) == pytest.approx(plain.below(-margin))
+    assert turned.below(margin) == pytest.approx(plain.above(-margin))
+    assert turned.not_inferior(0.02) == pytest.approx(plain.below(0.02))
+    assert turned.equivalent(0.02) == pytest.approx(plain.equivalent(0.02))
+
+
+def test_margins_of_a_measure_that_should_fall_are_scipys() -> None:
+    before, after = scores(60)
+    made = one(before, after, lower=True)
+    better = stats.ttest_rel(before - 0.02, after, alternative="greater").pvalue
+    assert made.above(0.02) == pytest.approx(better, rel=1e-9)
+    assert made.below(0.02) == pytest.approx(1 - better, rel=1e-9)
+    worse = stats.ttest_rel(before + 0.03, after, alternative="greater").pvalue
+    assert made.not_inferior(0.03) == pytest.approx(worse, rel=1e-9)
+
+
+@quick
+@given(st.floats(-0.1, 0.1), st.floats(0.001, 0.1), st.floats(0.001, 0.2), st.booleans())
+def test_equivalence_is_both_one_sided_tests(centre: float, error: float, margin: float, lower: bool) -> None:
+    made = ready(Normal(centre, error, 20.0), centre, 0.5, lower)
+    not_worse, not_better = made.not_inferior(margin), made.below(margin)
+    assert not_worse is not None
+    assert not_better is not None
+    assert made.equivalent(margin) == max(not_worse, not_better)
+    wider = made.equivalent(margin * 1.1)
+    assert wider is not None
+    assert wider <= (made.equivalent(margin) or 0) + 1e-12
+
+
+SURE, UNSURE = Normal(0.1, 0.01, 50.0), Normal(0.1, 0.2, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "corrected", "lower", "expected"),
+    [
+        (0.1, 0.01, False, "up"),
+        (-0.1, 0.01, False, "down"),
+        (0.1, 0.01, True, "down"),
+        (-0.1, 0.01, True, "up"),
+        (0.1, 0.05, False, "up"),
+        (0.1, 0.0501, False, None),
+        (0.1, None, False, None),
+        (0.0, 0.01, False, None),
+        (None, None, False, None),
+    ],
+)
+def test_moved_is_up_or_down_for_better_or_worse(
+    value: float | None, corrected: float | None, lower: bool, expected: str | None
+) -> None:
+    assert ready(SURE, value, corrected, lower).moved() == expected
+
+
+@pytest.mark.parametrize(
+    ("spread", "corrected", "margin", "expected"),
+    [
+        (SURE, 0.001, 0.2, "same"),
+        (SURE, 0.001, 0.01, "up"),
+        (SURE, 0.9, 0.01, "open"),
+        (UNSURE, 0.9, 0.01, "open"),
+        (UNSURE, 0.9, 5.0, "same"),
+        (Unknown(), None, 0.5, "open"),
+        (Unknown(), 0.01, 0.5, "up"),
+    ],
+)
+def test_state_is_same_before_it_is_up_or_down_and_open_where_nothing_is_shown(
+    spread: Spread, corrected: float | None, margin: float, expected: str
+) -> None:
+    assert ready(spread, 0.1, corrected).state(margin) == expected
+    turned = ready(spread, 0.1, corrected, lower=True).state(margin)
+    assert turned == {"up": "down"}.get(expected, expected)
+
+
+def test_a_higher_level_asks_for_more() -> None:
+    made = ready(SURE, 0.1, 0.03)
+    strict = replace(made, difference=made.difference._replace(level=0.99))
+    assert (made.moved(), strict.moved()) == ("up", None)
+
+
+def test_the_level_is_that_of_the_interval() -> None:
+    before, after = scores(60)
+    narrow, wide = (one(before, after, level=level).difference for level in (0.8, 0.99))
+    expected = stats.ttest_rel(after, before).confidence_interval(0.99)
+    assert (wide.low, wide.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    assert (wide.low or 0) < (narrow.low or 0) < (narrow.high or 0) < (wide.high or 0)
+
+
+def test_a_share_is_compared_by_mcnemar_whatever_test_was_asked_for() -> None:
+    before, after = map(passes, scores(80, gain=0.2))
+    for test in TESTS:
+        made = one(before, after, "share", test=test)
+        assert made.test == "McNemar"
+        assert made.p == mcnemar((after - before)[:, None])[0]
+    assert made.wins is not None
+    assert made.losses is not None
+    assert made.effect == pytest.approx(made.wins / (made.wins + made.losses) - 0.5)
+
+
+def test_a_quantile_is_compared_by_resampling_whatever_test_was_asked_for() -> None:
+    before, after = scores(80)
+    for test in TESTS:
+        made = one(before, after, "quantile", test=test, seed=2)
+        assert made.test == "bootstrap"
+        assert isinstance(made.spread, Resampled)
+        assert made.p == made.spread.two_sided()
+    assert made.difference.value == central(after, "quantile") - central(before, "quantile")  # type: ignore[operator]
+
+
+def test_a_geometric_mean_is_tested_by_its_logarithms() -> None:
+    before, after = scores(80)
+    made = one(before, after, "geometric")
+    logs = [np.log(np.maximum(values, 1e-5)) for values in (before, after)]
+    assert made.p == pytest.approx(stats.ttest_rel(logs[1], logs[0]).pvalue, rel=1e-10)
+    assert made.difference.value == pytest.approx(
+        stats.gmean(np.maximum(after, 1e-5)) - stats.gmean(np.maximum(before, 1e-5))
+    )
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_the_test_that_was_asked_for_is_used(test: str) -> None:
+    before, after = scores(40)
+    made = one(before, after, test=test, seed=3, permutations=700)
+    drawn = {"randomisation": randomisation, "bootstrap": bootstrap}
+    differences = (after - before)[:, None]
+    expected = drawn[test](differences, 700, 3) if test in drawn else TESTS[test](differences)
+    assert (made.test, made.p) == (test, expected[0])
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "sign"])
+def test_a_number_of_permutations_does_not_matter_to_a_test_without_any(test: str) -> None:
+    before, after = scores(40)
+    assert one(before, after, test=test, permutations=9).p == one(before, after, test=test).p
+
+
+def test_columns_are_compared_each_as_its_kind_asks() -> None:
+    before, after = scores(90)
+    tables = [np.column_stack((v, passes(v), v, v)) for v in (before, after)]
+    subjects = [Subject(kind, kind) for kind in KINDS]
+    made = compare_columns(subjects, *tables, test="randomisation", permutations=2000)
+    assert [row.measure for row in made] == list(KINDS)
+    for row, kind, first, last in zip(made, KINDS, tables[0].T, tables[1].T, strict=True):
+        alone = one(first, last, kind, test="randomisation", permutations=2000)
+        assert replace(row, measure="M@10") == alone
+
+
+def test_a_query_counts_where_both_values_are_defined() -> None:
+    before, after = scores(50)
+    before[[3, 4]] = after[[4, 9, 11]] = np.nan
+    both = ~np.isnan(before) & ~np.isnan(after)
+    for kind in KINDS:
+        made, alone = one(before, after, kind), one(before[both], after[both], kind)
+        assert made.p == pytest.approx(alone.p, rel=1e-12)
+        assert replace(made, p=alone.p, corrected=alone.p) == alone
+        assert made.difference.n == 46
+        assert sum((made.wins or 0, made.ties or 0, made.losses or 0)) == 46
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_queries_say_nothing(n: int, test: str, kind: str) -> None:
+    made = one(np.zeros(n), np.ones(n), kind, test=test)
+    assert (made.p, made.corrected, made.difference.low, made.difference.high) == (None,) * 4
+    assert made.difference.value == (pytest.approx(1.0, abs=1e-4) if n else None)
+    assert (made.wins, made.ties, made.losses, made.deviation) == (n, 0, 0, None)
+    assert (made.above(0.1), made.below(0.1), made.equivalent(0.1), made.not_inferior(0.1)) == (None,) * 4
+    assert (made.moved(), made.state(0.1)) == (None, "open")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_systems_have_not_moved(kind: str) -> None:
+    before = passes(scores(300)[0])
+    made = one(before, before, kind)
+    assert (made.p, made.difference.value, made.moved()) == (1.0, 0.0, None)
+    assert (made.wins, made.ties, made.losses, made.effect) == (0, 300, 0, None)
+    assert made.state(0.05) == "same"
+
+
+def test_differences_that_are_all_equal_have_no_effect_size() -> None:
+    before = np.array([0.1, 0.2, 0.3, 0.5])
+    made = one(before, before + 0.1)
+    assert made.effect is None
+    assert made.p == pytest.approx(1 / 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lower", [False, True])
+def test_other_queries_give_no_wins_and_no_effect(kind: str, lower: bool) -> None:
+    before, after = scores(80)[0], scores(60, seed=5, gain=0.3)[1]
+    if kind == "share":
+        before, after = passes(before), passes(after)
+    (made,) = compare_columns([Subject("M", kind, 0.5, lower)], before[:, None], after[:, None], paired=False)
+    counts = (made.wins, made.ties, made.losses, made.effect, made.deviation)
+    assert counts == (None, None, None, None, None)
+    assert made.difference.n == 140
+    assert made.moved() == ("down" if lower else "up")
+    assert made.test == {"mean": "Welch", "share": "two shares"}.get(kind, "bootstrap")
+
+
+def test_other_queries_are_compared_by_scipys_welch() -> None:
+    before, after = scores(80)[0], scores(60, seed=5)[1]
+    holes = np.append(before, [np.nan] * 9)
+    made, expected = one(holes, after, paired=False), stats.ttest_ind(after, before, equal_var=False)
+    low, high = expected.confidence_interval(0.95)
+    assert made.p == pytest.approx(expected.pvalue, rel=1e-10)
+    assert made.difference == pytest.approx((after.mean() - before.mean(), low, high, 0.95, 140), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_given_is_left_as_it_was(kind: str) -> None:
+    before, after = scores(30)
+    kept = before.copy(), after.copy()
+    one(before, after, kind)
+    one(before, after, kind, paired=False)
+    assert np.array_equal(before, kept[0])
+    assert np.array_equal(after, kept[1])
+
+
+@quick
+@given(VALUES, st.sampled_from(["mean", "share"]), st.booleans())
+def test_turning_the_systems_round_turns_the_comparison_round(
+    values: list[tuple[float, float]], kind: str, paired: bool
+) -> None:
+    before, after = np.array(values).T
+    if kind == "share":
+        before, after = passes(before), passes(after)
+    made, turned = one(before, after, kind, paired=paired), one(after, before, kind, paired=paired)
+    assert turned.p == pytest.approx(made.p, rel=1e-9)
+    assert turned.improvement == pytest.approx(-(made.improvement or 0), abs=1e-12)
+    assert (turned.wins, turned.losses) == (made.losses, made.wins)
+    assert turned.difference.low == pytest.approx(-(made.difference.high or 0), abs=1e-9)
+    assert turned.equivalent(0.1) == pytest.approx(made.equivalent(0.1), abs=1e-9)
+
+
+@quick
+@given(VALUES)
+def test_the_interval_and_the_t_test_agree_on_whether_there_is_a_difference(
+    values: list[tuple[float, float]],
+) -> None:
+    before, after = np.array(values).T
+    made = one(before, after)
+    assert made.p is not None
+    low, high = made.difference.low, made.difference.high
+    assert low is not None
+    assert high is not None
+    if abs(made.p - 0.05) > 1e-9 and (after - before).std() > 1e-9:
+        assert (made.p < 0.05) == (low > 0 or high < 0)
+
+
+def test_a_slice_is_shown_by_column_and_value() -> None:
+    made = one(*scores(5))
+    assert made.slice == "all"
+    assert replace(made, column="category", value="faq").slice == "category: faq"
+
+
+def test_t_is_what_is_asked_by_default() -> None:
+    before, after = scores(30)
+    assert one(before, after).p == t((after - before)[:, None])[0]
