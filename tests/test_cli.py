@@ -225,7 +225,14 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
 def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
     done = assay("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for said in ("nDCG@10", "what it means", "more complete", "likely causes", "category: paraphrase", "passed:"):
+    for said in (
+        "nDCG@10",
+        "what it means",
+        "more complete",
+        "likely causes",
+        "category: paraphrase",
+        "passed:",
+    ):
         assert said in done.stdout
     left = "assay.toml bm25.run compare.html failures.html helpcentre lsa.run report.html"
     assert sorted(os.listdir(tmp_path / "assay-demo")) == left.split()

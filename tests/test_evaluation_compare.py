@@ -510,9 +510,10 @@ def test_sizes_are_of_all_queries_by_the_spread_of_their_differences(three: Comp
         assert three.sizes[name]["nDCG@10"] == size(43, row.deviation or 0, 0.01, 1 - 0.95)
 
 
-def test_sizes_take_the_margin_and_level_asked_for() -> None:
+def test_sizes_take_the_margin_and_level_asked_for_and_no_slice() -> None:
     options = Options(margin=0.05, level=0.9)
-    made = compare_scores(made_up(60, 0), {"c": made_up(60, 1)}, options=options)
+    half = [Slice("kind", "x", list(range(30)))]
+    made = compare_scores(made_up(60, 0), {"c": made_up(60, 1)}, half, options=options)
     row = made.find("R@10")
     assert made.sizes["c"]["R@10"] == size(60, row.deviation or 0, 0.05, 1 - 0.9)
 

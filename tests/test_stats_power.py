@@ -159,7 +159,7 @@ def test_a_stricter_alpha_makes_the_verdict_more_cautious() -> None:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (size(1, 0.2), "unreliable: 1 queries say nothing about a difference"),
+        (size(1, 0.2), "unreliable: too few to say anything of a difference (1 query)"),
         (
             size(280, 0.2),
             "unreliable for differences of 0.01: 280 queries (directional by count) detect 0.0336 at the smallest; "

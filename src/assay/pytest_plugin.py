@@ -35,11 +35,19 @@ def assay_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
         undecided: str = "fail",
     ) -> Verdict:
         __tracebackhide__ = True
+        from assay.core.errors import AssayError, UndecidableError
         from assay.project.project import open_project
         from assay.views.gate import verdict
 
+        if undecided not in ("fail", "skip"):
+            raise ValueError(f'undecided must be "fail" or "skip", found {undecided!r}')
         where = Path(project or request.config.rootpath / request.config.getini("assay_project"))
-        made = open_project(where, candidate=candidate, baseline=baseline).gate()
+        try:
+            made = open_project(where, candidate=candidate, baseline=baseline).gate()
+        except AssayError as error:
+            if isinstance(error, UndecidableError) and undecided == "skip":
+                pytest.skip(str(error))
+            pytest.fail(f"assay gate: {error}", pytrace=False)
         if made.status == "undecided" and undecided == "skip":
             pytest.skip(made.words)
         if made.status != "passed":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -75,7 +76,9 @@ class Fields:
         found = [name for name in names if name in self.given]
         if len(found) != 1:
             said = f"found {', '.join(found)}" if found else "found none"
-            self.problems[self.where] = f"expected exactly one of {', '.join(names)} ({what}), {said}"
+            problem = f"expected exactly one of {', '.join(names)} ({what}), {said}"
+            before = self.problems.get(self.where)
+            self.problems[self.where] = f"{before}; {problem}" if before else problem
         return found[0] if len(found) == 1 else None
 
     def wrong(self, name: str, problem: str) -> None:
@@ -95,8 +98,8 @@ class Fields:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number, and not NaN."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    """Whether a value is a number, and neither NaN nor infinite."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_texts(value: Any) -> bool:

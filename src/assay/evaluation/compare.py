@@ -240,6 +240,10 @@ def compare_evaluations(
     configurations: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Comparisons:
     """Compare evaluations of the same judgments, the first of them the baseline."""
+    unknown = set(configurations or {}) - {e.name for e in evaluations}
+    if unknown:
+        names = ", ".join(e.name for e in evaluations)
+        raise InputError(f"expected configurations of {names}, found one of {', '.join(sorted(unknown))}")
     kept = _kept(evaluations, only_common)
     scores = {e.name: _among(e.scores, kept) for e in evaluations}
     slices = [part.among(kept) for part in evaluations[0].slices]

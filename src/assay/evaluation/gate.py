@@ -1,23 +1,25 @@
 """May it ship: the rules held against what was measured, and what decided.
 
 A rule holds where the whole interval lies on the right side of its threshold, fails where it is shown
-to lie on the wrong side, and is undecided between: a threshold inside the noise decides nothing. All
-rules must hold for a gate to pass, so a pass needs no correction (an intersection-union test; Berger
-1982); a failure is one alarm among many, and is corrected.
+to lie on the wrong side, and is undecided between: a threshold inside the noise decides nothing. The
+interval that is shown and the test behind it must agree. All rules must hold for a gate to pass, so a
+pass needs no correction (an intersection-union test; Berger 1982); a failure is one alarm among many,
+and is corrected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.core.errors import InputError
+from assay.core.errors import ConfigurationError
+from assay.core.settings import is_number
 from assay.core.texts import Floats
 from assay.evaluation.compare import Comparisons, Options, compare_evaluations, named
-from assay.evaluation.evaluate import Evaluation, evaluate, quantile_of
+from assay.evaluation.evaluate import Counts, Evaluation, evaluate, quantile_of
 from assay.evaluation.readings import shown_p, signed
 from assay.evaluation.rules import Rule, Rules, read_rules
 from assay.evaluation.slices import Slice
@@ -55,44 +57,98 @@ class Check:
             return f"not looked at: {e.n} queries, the rule asks for {self.rule.min_n}"
         if e.value is None:
             return "no value: too few queries, or the measure is undefined for them"
-        shown = signed if self.rule.compares else _plain
-        ends = "" if e.low is None or e.high is None else f" ({shown(e.low)} … {shown(e.high)})"
+        shown = signed if self.rule.compares else _SHOWN[self.rule.subject]
+        low, high = ("–" if end is None else shown(end) for end in (e.low, e.high))
+        ends = "" if e.low is None and e.high is None else f" ({low} … {high})"
         n = "a single figure, no interval" if self.figure else f"n {e.n:,}"
         return f"{shown(e.value)}{ends}, {n}{self._why()}"
 
     def _why(self) -> str:
-        if self.status == "failed" and self.corrected is not None and not self.figure:
-            worse = "worse than the baseline" if self.rule.condition == "no_worse_than" else "short of it"
-            return f": {worse}, {shown_p(self.corrected)}"
-        return ": too near to tell" if self.status == "undecided" else ""
+        if self.status == "failed" and self.corrected is not None and self.rule.subject != "figure":
+            return f": {_SHORT[self.rule.condition]}, {shown_p(self.corrected)}"
+        if self.status != "undecided":
+            return ""
+        if self.worse:
+            return ": worse, but too near to tell whether by more than that"
+        return ": too near to tell"
+
+    @property
+    def worse(self) -> bool:
+        """Whether a candidate that must be no worse looks worse, be it by more than the margin or not."""
+        return self.rule.condition == "no_worse_than" and (self.value.high or 0.0) < 0
 
     @property
     def advice(self) -> str:
         """What to do about it; empty where it holds."""
         if self.status == "failed":
             if self.losers:
-                return f"look at the queries that lost most, such as {', '.join(self.losers)} (assay compare)"
+                return self._lost
             gap = abs((self.value.value or 0.0) - self.rule.threshold)
             where = " (assay failures shows the queries behind it)" if self.rule.subject == "measure" else ""
             return f"it lies {gap:.4g} on the wrong side of {self.rule.threshold:g}{where}"
         if self.status != "undecided":
             return ""
+        return f"{self._lost}; {self._how_to_tell()}" if self.worse and self.losers else self._how_to_tell()
+
+    @property
+    def _lost(self) -> str:
+        return f"look at the queries that lost most, such as {', '.join(self.losers)} (assay compare)"
+
+    def _how_to_tell(self) -> str:
+        """What would decide what is undecided."""
+        move = "widen the margin" if self.rule.condition == "no_worse_than" else "move the threshold"
+        what = "requests" if self.rule.subject in ("latency", "slo_ms") else "queries"
+        if self.value.value is None:
+            return f"judge {what} for which {self.rule.of} is defined"
+        if self.rule.subject == "figure":
+            return f"measure it more closely, or {move}"
+        if abs(self.value.value - self.edge) < 1e-6:
+            return f"it lies on the threshold, where no number of {what} can tell: {move}"
         enough = self.enough
-        if enough is None:
-            return "measure more queries, or widen the margin"
-        return f"about {enough:,} queries would tell, were the value to stay; or widen the margin"
+        if enough is None or enough <= self.value.n:
+            return f"measure more {what}, or {move}"
+        if enough > _MANY * self.value.n:
+            return f"it lies so near that even {_MANY} times as many {what} would not tell: {move}"
+        where = "" if self.slice == "all" else " of this slice"
+        now = f"now {self.value.n:,}; were the value to stay"
+        return f"about {enough:,} {what}{where} would tell ({now}); or {move}"
+
+    @property
+    def edge(self) -> float:
+        """The value that the rule turns on."""
+        return -self.rule.threshold if self.rule.condition == "no_worse_than" else self.rule.threshold
+
+    @property
+    def clear(self) -> int:
+        """1 where the whole interval lies on the right side of the edge, -1 on the wrong side, 0 between."""
+        if self.rule.subject == "figure":  # its ends are all there is, and were looked at
+            return 1 if self.holds == 0 else -1 if self.fails == 0 else 0
+        low, high = self.value.low, self.value.high
+        if self.rule.condition == "at_most":
+            return 1 if high is not None and high <= self.edge else -int(low is not None and low > self.edge)
+        return 1 if low is not None and low >= self.edge else -int(high is not None and high < self.edge)
 
     @property
     def enough(self) -> int | None:
         """How many queries would decide, were the value and its spread to stay."""
-        edge = -self.rule.threshold if self.rule.condition == "no_worse_than" else self.rule.threshold
-        if self.value.value is None or not self.deviation or abs(self.value.value - edge) < 1e-6:
+        if self.value.value is None or not self.deviation or abs(self.value.value - self.edge) < 1e-6:
             return None
-        return needed(abs(self.value.value - edge), self.deviation, 1 - self.value.level)
+        return needed(abs(self.value.value - self.edge), self.deviation, 1 - self.value.level)
 
 
-def _plain(value: float) -> str:
-    return f"{value:.4f}"
+_MANY = 100  # more than this many times the queries there are is more than anybody will judge
+_SHORT = {
+    "at_least": "below it",
+    "at_most": "above it",
+    "no_worse_than": "worse by more than that",
+    "better_by": "not better by that",
+}
+_SHOWN: dict[str, Callable[[float], str]] = {
+    "measure": "{:.4f}".format,
+    "slo_ms": "{:.4f}".format,
+    "latency": "{:,.1f} ms".format,
+    "figure": "{:.6g}".format,
+}
 
 
 @dataclass(frozen=True)
@@ -105,6 +161,8 @@ class Verdict:
     queries: int
     outweighed: list[Check] = field(default_factory=list)
     comparisons: Comparisons | None = field(default=None, repr=False)
+    counts: dict[str, Counts] = field(default_factory=dict, repr=False)  # by run, the baseline's first
+    level: float = 0.95
 
     @property
     def exit_code(self) -> int:
@@ -160,18 +218,50 @@ class Measured(NamedTuple):
 
 
 def _check_given(rules: Rules, baseline: Any, measured: Measured) -> None:
-    """Refuse rules about what was not given."""
-    if rules.compare and baseline is None:
-        first = next(rule.name for rule in rules.rules if rule.compares)
-        raise InputError(f"the rule “{first}” compares with a baseline: give one")
+    """Refuse rules about what was not given, all at once."""
+    problems = missing(rules, baseline, measured.latencies, measured.figures)
+    if measured.latencies is not None and not _are_latencies(measured.latencies):
+        problems["candidate.latencies"] = "expected numbers of 0 ms or more, at least one"
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def missing(rules: Rules, baseline: Any, latencies: Any, figures: Mapping[str, Any]) -> dict[str, str]:
+    """What rules need and was not given, by field."""
+    problems: dict[str, str] = {}
     for rule in rules.rules:
-        if rule.subject in ("latency", "slo_ms") and (
-            measured.latencies is None or not len(measured.latencies)
-        ):
-            raise InputError(f"the rule “{rule.name}” needs the candidate's latencies: give them")
-        if rule.subject == "figure" and rule.of not in measured.figures:
-            have = ", ".join(measured.figures) or "none"
-            raise InputError(f"the rule “{rule.name}” needs the figure {rule.of!r}; there is {have}")
+        if rule.compares and baseline is None:
+            said = f"the rule “{rule.name}” compares with a baseline: give its run (or --baseline)"
+            problems.setdefault("baseline.run", said)
+        if rule.subject in ("latency", "slo_ms") and latencies is None:
+            problems.setdefault("candidate.latencies", f"the rule “{rule.name}” needs them: give them")
+        if rule.subject == "figure" and rule.of not in figures:
+            have = ", ".join(figures) or "none"
+            problems.setdefault(
+                f"candidate.figures.{rule.of}", f"the rule “{rule.name}” needs it; there is {have}"
+            )
+    return problems | wrong_figures(figures)
+
+
+def wrong_figures(figures: Mapping[str, Any]) -> dict[str, str]:
+    """The figures that are neither a number nor a table of value, low and high, by field."""
+    return {
+        f"candidate.figures.{name}": f"expected a number, or {{value, low, high}} in order, found {given!r}"
+        for name, given in figures.items()
+        if not _is_figure(given)
+    }
+
+
+def _is_figure(given: Any) -> bool:
+    ends = given if isinstance(given, Mapping) else {"value": given}
+    known: list[Any] = [ends[name] for name in ("low", "value", "high") if name in ends]
+    good = "value" in ends and ends.keys() <= {"low", "value", "high"} and all(map(is_number, known))
+    return good and known == sorted(known)
+
+
+def _are_latencies(given: Sequence[float] | Floats) -> bool:
+    values = np.asarray(given, np.float64)
+    return len(values) > 0 and bool((np.isfinite(values) & (values >= 0)).all())
 
 
 def gate_evaluations(rules: Rules, evaluations: Sequence[Evaluation], measured: Measured) -> Verdict:
@@ -184,13 +274,13 @@ def gate_evaluations(rules: Rules, evaluations: Sequence[Evaluation], measured: 
     ]
     checks = _decided(checks, rules)
     n = len(candidate.scores.query_ids)
-    if n < rules.min_queries:
-        words = (
-            f"cannot be decided: {n:,} judged queries, the rules ask for {rules.min_queries:,} (min_queries)"
-        )
-        return Verdict("undecided", words, checks, n, comparisons=comparisons)
     status, words, outweighed = settle(checks, rules.undecided)
-    return Verdict(status, words, checks, n, outweighed, comparisons)
+    if n < rules.min_queries:
+        asked = f"the rules ask for {rules.min_queries:,} (min_queries)"
+        words = f"cannot be decided: {n:,} judged queries, {asked}: judge more queries"
+        status, outweighed = "undecided", []
+    counts = {e.name: e.counts for e in evaluations}
+    return Verdict(status, words, checks, n, outweighed, comparisons, counts, rules.level)
 
 
 def _checks(
@@ -229,7 +319,8 @@ def _compared(rule: Rule, row: Comparison, where: str) -> Check:
     low, high = (e.low, e.high) if not row.lower_is_better else (_minus(e.high), _minus(e.low))
     value = Estimate(row.improvement, low, high, e.level, e.n)
     if rule.condition == "no_worse_than":
-        return Check(rule, where, value, row.not_inferior(rule.threshold), row.below(0.0), row.deviation)
+        edge = -rule.threshold
+        return Check(rule, where, value, row.above(edge), row.below(edge), row.deviation)
     return Check(rule, where, value, row.above(rule.threshold), row.below(rule.threshold), row.deviation)
 
 
@@ -242,11 +333,10 @@ def _alone(rule: Rule, values: Floats, candidate: Evaluation, where: str) -> Che
     assert isinstance(rule.of, Measure)
     q = quantile_of(rule.of)
     value = estimate(values, rule.of.kind, candidate.level, candidate.seed, q)
+    found = sides(values, rule.of.kind, rule.threshold, q, past=rule.condition == "at_most")
     known = values[~np.isnan(values)]
     deviation = float(known.std(ddof=1)) if len(known) > 1 else None
-    return Check(
-        rule, where, value, *_turned(rule, sides(values, rule.of.kind, rule.threshold, q)), deviation
-    )
+    return Check(rule, where, value, *_turned(rule, found), deviation)
 
 
 def _turned(rule: Rule, found: Sides) -> Sides:
@@ -270,32 +360,31 @@ def _latency(rule: Rule, latencies: Floats, level: float) -> Check:
 def _figure(rule: Rule, given: Any, level: float) -> Check:
     """A single figure, or one with an interval of its own ({"value", "low", "high"})."""
     ends = given if isinstance(given, Mapping) else {"value": given}
-    value, low, high = (ends.get(name) for name in ("value", "low", "high"))
-    if not isinstance(value, int | float):
-        raise InputError(f"the figure {rule.of!r} must be a number, found {given!r}")
+    value, low, high = ends["value"], ends.get("low"), ends.get("high")
     lowest, highest = (value if end is None else end for end in (low, high))
     holds, fails = (lowest >= rule.threshold, highest < rule.threshold)
     if rule.condition == "at_most":
         holds, fails = (highest <= rule.threshold, lowest > rule.threshold)
     made = Estimate(value, low, high, level, 1)
-    return Check(rule, "all", made, float(not holds), float(not fails), figure=low is None)
+    return Check(rule, "all", made, float(not holds), float(not fails), figure=low is None and high is None)
 
 
 def _decided(checks: list[Check], rules: Rules) -> list[Check]:
     """The checks with their failures corrected and their status."""
     alpha = (1 - rules.level) / 2  # a side of the interval that is shown
-    looked_at = [check for check in checks if check.status != "skipped"]
+    # a figure is not drawn at random: it raises no false alarm, and others do not pay for it
+    looked_at = [c for c in checks if c.status != "skipped" and c.rule.subject != "figure"]
     ps, _ = corrected([check.fails for check in looked_at], [], rules.correction)
     by_check = dict(zip(map(id, looked_at), ps, strict=True))
     made = []
     for check in checks:
-        p = by_check.get(id(check))
+        p = by_check.get(id(check), check.fails)
         if check.status == "skipped":
             status = "skipped"
-        elif check.holds is not None and check.holds <= alpha:
+        elif check.clear == 1 and check.holds is not None and check.holds <= alpha:
             status = "passed"
         else:
-            status = "failed" if p is not None and p <= alpha else "undecided"
+            status = "failed" if check.clear == -1 and p is not None and p <= alpha else "undecided"
         made.append(replace(check, corrected=p, status=status))
     return made
 
@@ -323,22 +412,28 @@ def settle(checks: Sequence[Check], undecided: str = "hold") -> tuple[str, str, 
 
 
 def _words(what: str, those: list[Check], priority: int, checks: Sequence[Check]) -> str:
-    named_ = "; ".join(f"{c.rule.name} ({c.slice}): {c.text}" for c in those)
+    named_ = _listed([f"{c.rule.name} ({c.slice}): {c.text}" for c in those])
     levels = {check.rule.priority for check in checks}
     better = [c for c in checks if c.rule.condition == "better_by" and c.status == "passed"]
     said = f"{what}: {named_}"
     if len(levels) > 1:
         said += f"; priority {priority} decides"
     if better and what == "failed":
-        gains = "; ".join(f"{c.rule.name} ({c.slice}), priority {c.rule.priority}" for c in better)
-        said += f", although {gains} holds"
+        gains = _listed([f"{c.rule.name} ({c.slice}, priority {c.rule.priority})" for c in better])
+        said += f", although this holds: {gains}"
     return said
 
 
+def _listed(items: list[str], most: int = 3) -> str:
+    """The first few, and how many more there are."""
+    more = [f"and {len(items) - most} more"] * (len(items) > most)
+    return "; ".join([*items[:most], *more])
+
+
 def _outweighing(won: list[Check], later: list[Check]) -> str:
-    gains = "; ".join(f"{c.rule.name} ({c.value.value:+.4f})" for c in won)
-    losses = "; ".join(f"{c.rule.name} ({c.slice}, priority {c.rule.priority}): {c.text}" for c in later)
-    return f"passed: {gains} holds at priority {won[0].rule.priority} and outweighs {losses}"
+    gains = _listed([f"{c.rule.name} ({c.slice}): {c.text}" for c in won])
+    losses = _listed([f"{c.rule.name} ({c.slice}, priority {c.rule.priority}): {c.text}" for c in later])
+    return f"passed: priority {won[0].rule.priority} decides: {gains}; this outweighs {losses}"
 
 
 def _passed(checks: Sequence[Check]) -> str:

@@ -45,6 +45,27 @@ class Compared:
         """Same, up, down or open."""
         return row.state(self.margin)
 
+    def part(self, row: Comparison, column: str, value: str) -> Comparison | None:
+        """The comparison of a slice by the measure of a row."""
+        wanted = (row.measure, column, value)
+        return next((r for r in self.rows if (r.measure, r.column, r.value) == wanted), None)
+
+    def depth(self, row: Comparison) -> int | None:
+        """How far down a row's measure looks."""
+        return self.measure[row.measure].depth
+
+    def traded(
+        self, key: str, gained: Callable[[Measure], bool], other: Callable[[Measure], bool], text: str
+    ) -> Reading | None:
+        """One side rose while the other stayed, or fell."""
+        for up in self.those(gained):
+            for row in self.those(other) if self.state(up) == "up" else ():
+                if row.moved() == "down" and self.state(row) != "same":
+                    return self.reading(key, text.format("worse"), up, row)
+                if self.quiet(row):
+                    return self.reading(key, text.format(self.still(row)), up, row)
+        return None
+
     def reading(self, key: str, text: str, *evidence: Comparison) -> Reading:
         """A reading that cites its numbers."""
         cited = "; ".join(map(cite, evidence))
@@ -117,36 +138,35 @@ def shown_p(p: float) -> str:
 
 
 def headline(c: Compared) -> Reading | None:
-    """Better, worse or the same by the first measure; nothing where that is open."""
-    row = c.first
-    words = {
-        "up": f"{row.candidate_name} is better than {row.baseline_name}",
-        "down": f"{row.candidate_name} is worse than {row.baseline_name}",
-        "same": f"no difference that matters (none beyond ±{c.margin:g})",
-    }
-    state = c.state(row)
-    key = {"up": "better", "down": "worse", "same": "same"}.get(state)
-    return c.reading(key, words[state], row) if key else None
+    """Better, worse or the same by the first measure; or why that is open."""
+    row, state = c.first, c.state(c.first)
+    if state == "open":
+        return _open(c, row)
+    key, text = {
+        "up": ("better", f"{row.candidate_name} is better than {row.baseline_name}"),
+        "down": ("worse", f"{row.candidate_name} is worse than {row.baseline_name}"),
+        "same": ("same", f"no difference that matters (none beyond ±{c.margin:g})"),
+    }[state]
+    return c.reading(key, text, row)
+
+
+def _open(c: Compared, row: Comparison) -> Reading:
+    """Too few queries to tell, or enough of them and nothing shown all the same."""
+    paired = row.wins is not None
+    made = size(row.difference.n, row.deviation or 0.0, c.margin, 1 - row.difference.level)
+    if paired and (made.detectable is None or made.detectable > c.margin):
+        return c.reading("too few queries", f"too few queries to tell ({made.words})", row)
+    return c.reading("open", "neither a difference that matters nor its absence is shown", row)
 
 
 def more_complete(c: Compared) -> Reading | None:
-    """Coverage rose while the first hit stayed."""
-    for found in c.those(coverage):
-        for first in c.those(first_hit):
-            if c.state(found) == "up" and c.quiet(first):
-                text = f"more complete, but the first hit is {c.still(first)}"
-                return c.reading("more complete", text, found, first)
-    return None
+    """Coverage rose while the first hit stayed, or fell."""
+    return c.traded("more complete", coverage, first_hit, "more complete, but the first hit is {}")
 
 
 def first_hit_better(c: Compared) -> Reading | None:
-    """The first hit rose while coverage stayed."""
-    for first in c.those(first_hit):
-        for found in c.those(coverage):
-            if c.state(first) == "up" and c.quiet(found):
-                text = f"the first hit is better, but coverage is {c.still(found)}"
-                return c.reading("first hit better", text, first, found)
-    return None
+    """The first hit rose while coverage stayed, or fell."""
+    return c.traded("first hit better", first_hit, coverage, "the first hit is better, but coverage is {}")
 
 
 def noise(c: Compared) -> Reading | None:
@@ -154,7 +174,7 @@ def noise(c: Compared) -> Reading | None:
     for found in c.those(coverage):
         for kept in c.those(precision):
             if c.state(found) == "up" and kept.moved() == "down":
-                text = "recall is up and precision is down: what was added is mostly noise"
+                text = "recall is up and precision is down: more is found, and with it more noise"
                 return c.reading("noise", text, found, kept)
     return None
 
@@ -162,27 +182,30 @@ def noise(c: Compared) -> Reading | None:
 def tail_moved(c: Compared) -> Reading | None:
     """The average stands while the queries that fail got more, or fewer."""
     for mean in c.those(coverage):
-        moved = [row for row in c.those(tail) if row.moved()]
+        moved = [row for row in c.those(tail) if row.moved() and c.depth(row) == c.depth(mean)]
         for way, word in (("down", "worse"), ("up", "better")):
             rows = [row for row in moved if row.moved() == way]
             if rows and c.quiet(mean):
-                others = [row for row in c.those(complete) if row.moved() not in (None, way)]
-                turn = " (while the queries that were nearly complete moved the other way)" if others else ""
-                text = f"mean recall is {c.still(mean)}, but the tail is {word}{turn}"
+                others = [row for row in moved if row.moved() != way]
+                others += [r for r in c.those(complete) if r.moved() not in (None, way)]
+                turn = (
+                    f" (while {' and '.join(r.measure for r in others)} moved the other way)"
+                    if others
+                    else ""
+                )
+                text = f"mean recall ({mean.measure}) is {c.still(mean)}, but the tail is {word}{turn}"
                 return c.reading(f"tail {word}", text, mean, *rows, *others)
     return None
 
 
 def head_over_tail(c: Compared) -> Reading | None:
     """Frequent queries got better and rare ones worse, more than chance would part them."""
-    for row in c.whole:
-        parts = {p.value: p for p in c.rows if p.column == "frequency" and p.measure == row.measure}
-        if not {"head", "tail"} <= parts.keys():
-            continue
-        head, rare = parts["head"], parts["tail"]
-        if (head.improvement or 0) <= 0 or (rare.improvement or 0) >= 0:
+    pairs = [(row, c.part(row, "frequency", "head"), c.part(row, "frequency", "tail")) for row in c.whole]
+    for _, head, rare in pairs:
+        if head is None or rare is None or (head.improvement or 0) <= 0 or (rare.improvement or 0) >= 0:
             continue
         p = apart(head.spread, rare.spread)
+        p = None if p is None else min(1.0, p * len(pairs))  # corrected for the measures it is asked of
         if p is not None and p <= 1 - head.difference.level:
             text = f"head up and tail down (they part by {shown_p(p)}): over-fitting to frequent queries"
             return c.reading("head over tail", text, head, rare)
@@ -191,24 +214,13 @@ def head_over_tail(c: Compared) -> Reading | None:
 
 def slices_worse(c: Compared) -> Reading | None:
     """Some slices got worse although the whole did not."""
-    for row in c.whole:
-        worse = [p for p in c.rows if p.column and p.measure == row.measure and p.moved() == "down"]
-        if worse and row.moved() != "down":
-            names = ", ".join(p.slice for p in worse)
-            text = f"worse for {names}, although not over all queries"
-            return c.reading("slices worse", text, row, *worse)
-    return None
-
-
-def too_few(c: Compared) -> Reading | None:
-    """The first measure is open because the queries cannot tell a difference that matters."""
-    row = c.first
-    if c.state(row) != "open":
+    fine = {row.measure: row for row in c.whole if row.moved() != "down"}
+    worse = [row for row in c.rows if row.column and row.moved() == "down" and row.measure in fine]
+    if not worse:
         return None
-    made = size(row.difference.n, row.deviation or 0.0, c.margin, 1 - row.difference.level)
-    if made.detectable is not None and made.detectable <= c.margin:
-        return None
-    return c.reading("too few queries", f"too few queries to tell ({made.words})", row)
+    names = ", ".join(dict.fromkeys(row.slice for row in worse))
+    wholes = [fine[measure] for measure in dict.fromkeys(row.measure for row in worse)]
+    return c.reading("slices worse", f"worse for {names}, although not over all queries", *wholes, *worse)
 
 
 def within_unjudged(c: Compared) -> Reading | None:
@@ -238,7 +250,6 @@ def _could_turn(row: Comparison, ends: tuple[Ends, Ends] | None) -> bool:
 
 READINGS: tuple[Callable[[Compared], Reading | None], ...] = (
     headline,
-    too_few,
     more_complete,
     first_hit_better,
     noise,

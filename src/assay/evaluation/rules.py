@@ -42,8 +42,8 @@ class Rule:
         >>> Rule("measure", parse("nDCG@10"), "no_worse_than", 0.02).name
         'nDCG@10 no worse by 0.02'
         """
-        shown = {"latency": f"latency {self.of} in ms", "slo_ms": f"share within {self.of} ms"}
-        what = shown.get(self.subject, str(self.of))
+        of = f"{self.of:g}" if isinstance(self.of, float) else str(self.of)
+        what = {"latency": f"latency {of} in ms", "slo_ms": f"share within {of} ms"}.get(self.subject, of)
         return f"{what} {CONDITIONS[self.condition]} {self.threshold:g}"
 
     @property
@@ -118,16 +118,25 @@ def _rule(fields: Fields) -> Rule | None:
     subject = fields.exactly_one(SUBJECTS, "what the rule is about")
     condition = fields.exactly_one(tuple(CONDITIONS), "what must hold")
     of = _subject(fields, subject) if subject else ""
-    compares = condition in COMPARING
-    expected = "0 or more" if compares else "a number"
-    threshold = (
-        fields.number(condition, expected, lambda v: v >= 0 or not compares, 0.0) if condition else 0.0
-    )
+    threshold = _threshold(fields, condition, _is_share(subject, of)) if condition else 0.0
     by = tuple(fields.texts("by", "a column or a list of columns"))
     min_n, priority = fields.count("min_n", 0), fields.count("priority", 1, least=1)
     _check_fit(fields, subject, condition)
     fields.done()
     return Rule(subject, of, condition, threshold, by, min_n, priority) if subject and condition else None
+
+
+def _threshold(fields: Fields, condition: str, share: bool) -> float:
+    """What is compared with; 95 % is written 0.95."""
+    if condition in COMPARING:
+        return fields.number(condition, "0 or more", lambda v: v >= 0, 0.0)
+    if share:
+        return fields.number(condition, "a share between 0 and 1", lambda v: 0 <= v <= 1, 0.0)
+    return fields.number(condition, "a number", lambda v: True, 0.0)
+
+
+def _is_share(subject: str | None, of: Measure | str | float) -> bool:
+    return subject == "slo_ms" or (isinstance(of, Measure) and of.kind == "share")
 
 
 def _subject(fields: Fields, subject: str) -> Measure | str | float:

@@ -36,7 +36,7 @@ def _checked(column: pl.Series, path: str) -> Floats:
     import polars as pl
 
     values: Floats = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    bad = np.flatnonzero(~(values >= 0))
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad) or not len(values):
         found = f"{column[int(bad[0])]!r} in row {int(bad[0]) + 1}" if len(bad) else "none"
         raise FormatError(f"expected latencies of 0 ms or more, found {found}", path)

@@ -11,7 +11,7 @@ from assay.core.errors import ConfigurationError, InputError
 from assay.core.groups import Blocks
 from assay.core.settings import Fields
 from assay.evaluation.configuration import differing
-from assay.evaluation.gate import Verdict, gate
+from assay.evaluation.gate import Verdict, gate, missing
 from assay.evaluation.rules import Rules, rules_in
 from assay.project.inputs import Inputs
 from assay.project.latencies import read_latencies
@@ -67,8 +67,7 @@ class Project:
         problems: dict[str, str] = {}
         if self.candidate.run is None:
             problems["candidate.run"] = "expected the run to decide on, found none (or give --candidate)"
-        if self.rules.compare and self.baseline.run is None:
-            problems["baseline.run"] = "the rules compare with a baseline: give its run (or --baseline)"
+        problems |= missing(self.rules, self.baseline.run, self.candidate.latencies, self.candidate.figures)
         for where, name in self._files():
             if name != "-" and not Path(name).exists():
                 problems[where] = f"there is no {name}"
@@ -136,7 +135,11 @@ def _system(fields: Fields, folder: Path, run: str | None) -> System:
     figures = fields.take("figures", "a table, or the path of a TOML or JSON file", _is_figures, {})
     fields.done()
     if isinstance(figures, str):
-        figures = read_settings(folder / figures)
+        try:
+            figures = read_settings(folder / figures)
+        except InputError as error:
+            fields.wrong("figures", str(error))
+            figures = {}
     return System(run or names["run"], names["config"], names["latencies"], figures)
 
 

@@ -44,7 +44,7 @@ class Comparison:
     ties: int | None
     losses: int | None
     effect: float | None  # d: difference / its standard deviation; of shares g: share of wins - 1/2
-    deviation: float | None  # of the differences of the queries
+    deviation: float | None  # of the differences of the queries; None: the difference is not their mean
     lower_is_better: bool
     spread: Spread = field(repr=False, compare=False)
 
@@ -158,7 +158,8 @@ def _paired(
         p, test = spread.two_sided(), "bootstrap"
     up, down = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = (down, up) if subject.lower_is_better else (up, down)
-    deviation = float(differences.std(ddof=1)) if len(differences) > 1 else None
+    summed = subject.kind in ("mean", "share") and len(differences) > 1
+    deviation = float(differences.std(ddof=1)) if summed else None
     effect = _share_effect(up, down) if subject.kind == "share" else _effect(differences, deviation)
     name = "McNemar" if subject.kind == "share" else test
     counts = (wins, len(differences) - up - down, losses)
@@ -229,7 +230,7 @@ def two_shares(baseline: Floats, candidate: Floats) -> float | None:
 
 def apart(first: Spread, second: Spread) -> float | None:
     """p of a difference between two differences of separate slices (Welch), None where it is unknown."""
-    if not isinstance(first, Normal) or not isinstance(second, Normal):
+    if not isinstance(first, Normal) or not isinstance(second, Normal) or not first.error * second.error:
         return None
     errors = (first.error**2, second.error**2)
     freedom = sum(e * e / s.df for e, s in zip(errors, (first, second), strict=True))

@@ -84,9 +84,9 @@ class Size(NamedTuple):
     @property
     def words(self) -> str:
         """The verdict with what it rests on."""
-        count = f"{self.n:,} queries"
+        count = f"{self.n:,} {'query' if self.n == 1 else 'queries'}"
         if self.detectable is None:
-            return f"{self.verdict}: {count} say nothing about a difference"
+            return f"{self.verdict}: too few to say anything of a difference ({count})"
         count += "" if self.by_count == self.verdict else f" ({self.by_count} by count)"
         more = self.needed is not None and self.needed > self.n
         needed_ = f"; {self.margin:g} would take {self.needed:,}" if more else ""

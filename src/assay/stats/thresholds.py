@@ -19,13 +19,17 @@ class Sides(NamedTuple):
     below: float | None  # small: shown to fall short of it
 
 
-def sides(values: Floats, kind: str, threshold: float, q: float = 0.5) -> Sides:
-    """On which side of the threshold the mean (share, quantile) of the values lies (NaN: left out)."""
+def sides(values: Floats, kind: str, threshold: float, q: float = 0.5, *, past: bool = False) -> Sides:
+    """On which side of the threshold the mean (share, quantile) of the values lies (NaN: left out).
+
+    `past`: a quantile that equals the threshold does not count as above it; only what lies past it does.
+    """
     known = values[~np.isnan(values)]
     if kind == "share":
         return share_sides(int(known.sum()), len(known), threshold)
     if kind == "quantile":  # it is above the threshold where at most a share q of the values lies below it
-        within = share_sides(int((known < threshold).sum()), len(known), q)
+        under = known <= threshold if past else known < threshold
+        within = share_sides(int(under.sum()), len(known), q)
         return Sides(within.below, within.above)
     if len(known) < 2:
         return Sides(None, None)

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 from assay.evaluation.gate import Check, Verdict
 from assay.views import text
 from assay.views.compare import comparison_sections, p_value
-from assay.views.evaluation import exact
+from assay.views.evaluation import counts, exact
 from assay.views.sections import Section, render
 
 FORMATS = ("table", "json", "csv", "md", "html", "junit")
@@ -37,13 +37,14 @@ def sections(made: Verdict) -> list[Section]:
         for c in made.checks
     ]
     advice = [f"{c.rule.name} ({c.slice}): {c.advice}" for c in made.checks if c.advice]
-    parts = [Section("", [made.words]), Section("", (), head, rows), Section("what to do", advice)]
+    about = [counts(name, c) for name, c in made.counts.items()]
+    parts = [Section("", [made.words, *about]), Section("", (), head, rows), Section("what to do", advice)]
     return parts + (comparison_sections(made.comparisons) if made.comparisons else [])
 
 
 def _p(check: Check) -> str:
     """p of what is shown: that it holds, or that it fails (corrected)."""
-    if check.figure or check.status == "skipped":
+    if check.rule.subject == "figure" or check.status == "skipped":
         return "–"
     return p_value(check.corrected if check.status == "failed" else check.holds)
 
@@ -80,14 +81,17 @@ def to_dict(made: Verdict) -> dict[str, Any]:
         "exit_code": made.exit_code,
         "words": made.words,
         "queries": made.queries,
+        "level": made.level,
         "checks": [_check(check) for check in made.checks],
-        "outweighed": [check.rule.name for check in made.outweighed],
+        "outweighed": [f"{check.rule.name} ({check.slice})" for check in made.outweighed],
         "readings": [r.text for r in made.comparisons.readings] if made.comparisons else [],
         "configuration": made.comparisons.configuration if made.comparisons else {},
+        "counts": {name: c._asdict() for name, c in made.counts.items()},
     }
 
 
 def _check(c: Check) -> dict[str, Any]:
+    figure = c.rule.subject == "figure"  # it has no p
     return {
         "status": c.status,
         "rule": c.rule.name,
@@ -97,9 +101,9 @@ def _check(c: Check) -> dict[str, Any]:
         "slice": c.slice,
         "priority": c.rule.priority,
         **c.value.to_dict(),
-        "holds_p": None if c.figure else c.holds,
-        "fails_p": None if c.figure else c.fails,
-        "corrected_p": None if c.figure else c.corrected,
+        "holds_p": None if figure else c.holds,
+        "fails_p": None if figure else c.fails,
+        "corrected_p": None if figure else c.corrected,
         "text": c.text,
         "advice": c.advice,
     }
