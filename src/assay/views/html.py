@@ -8,16 +8,18 @@ from html import escape
 Span = tuple[float | None, float | None, float | None]
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem;
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 92rem; padding: 0 1rem;
        color: #1b1f24; background: #fff; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem .25rem 0; text-align: left; border-bottom: 1px solid #e3e6ea;
          white-space: nowrap }
-svg { display: block } p { margin: .3rem 0 }
-.axis { stroke: #d5dae0 } .span { stroke: #2f6fb2; stroke-width: 3 } .dot { fill: #12406f }
+svg { display: block } p, ul { margin: .3rem 0; max-width: 70rem } h1 { font-size: 1.6rem }
+h2 { font-size: 1.15rem; margin: 1.6rem 0 .4rem }
+.axis, .zero { stroke: #d5dae0 } .zero { stroke-width: 2 }
+.span { stroke: #2f6fb2; stroke-width: 3 } .dot { fill: #12406f }
 @media (prefers-color-scheme: dark) {
   body { color: #e6e8eb; background: #15181c } th, td { border-color: #30363d }
-  .axis { stroke: #3a424b } .span { stroke: #6aa5e0 } .dot { fill: #bcd9f5 } }
+  .axis, .zero { stroke: #3a424b } .span { stroke: #6aa5e0 } .dot { fill: #bcd9f5 } }
 """
 
 
@@ -60,9 +62,10 @@ def _interval(span: Span, low: float, high: float) -> str:
     label = f"{value:.4f}" + (
         f", {first:.4f} to {last:.4f}" if first is not None and last is not None else ""
     )
+    zero = f'<line class="zero" x1="{x(0.0)}" x2="{x(0.0)}" y1="0" y2="14"/>' if low < 0 < high else ""
     return (
         f'<svg width="200" height="14" role="img" aria-label="{label}"><title>{label}</title>'
-        f'<line class="axis" x1="4" x2="196" y1="7" y2="7"/>'
+        f'<line class="axis" x1="4" x2="196" y1="7" y2="7"/>{zero}'
         f'<line class="span" x1="{x(first)}" x2="{x(last)}" y1="7" y2="7"/>'
         f'<circle class="dot" cx="{x(value)}" cy="7" r="4"/></svg>'
     )
