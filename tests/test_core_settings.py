@@ -93,9 +93,7 @@ def test_a_table_or_a_list_that_is_something_else_is_refused() -> None:
     assert fields.problems["rules"].startswith("expected a list of tables, found ")
 
 
-@pytest.mark.parametrize(
-    ("given", "found"), [({}, "found none"), ({"a": 1, "b": 2}, "found a, b"), ({"a": 1, "b": 2}, "a, b, c")]
-)
+@pytest.mark.parametrize(("given", "found"), [({}, "found none"), ({"a": 1, "b": 2}, "found a, b")])
 def test_exactly_one_of_several_fields_must_be_given(given: dict[str, int], found: str) -> None:
     fields = Fields(given, "rule")
     assert fields.exactly_one(("a", "b", "c"), "what it is about") is None

@@ -39,7 +39,7 @@ def test_what_is_not_said_has_a_default() -> None:
     made = read_rules({"rules": [GOOD]})
     (rule,) = made.rules
     assert (rule.by, rule.min_n, rule.priority, rule.compares) == ((), 0, 1, False)
-    assert made == Rules((rule,), 0.95, "t", "holm", 0, "hold", 0)
+    assert made == Rules((rule,), 0.95, "holm", 0, "hold", 0)
 
 
 def test_the_measures_and_columns_of_all_rules_are_gathered_once() -> None:
@@ -57,7 +57,7 @@ def test_every_problem_of_every_rule_is_said_at_once_by_field() -> None:
         {"latency": "95", "at_most": "fast", "priority": 0},
         7,
         level=95,
-        tset="t",
+        sed=1,
     )
     assert "did you mean nDCG?" in found.pop("gate.rules[1].measure")
     assert found == {
@@ -71,7 +71,7 @@ def test_every_problem_of_every_rule_is_said_at_once_by_field() -> None:
         "gate.rules[3].at_most": "expected a number, found 'fast'",
         "gate.rules[3].priority": "expected a whole number of at least 1, found 0",
         "gate.level": "expected a number between 0 and 1, found 95",
-        "gate.tset": "there is no such setting; did you mean test?",
+        "gate.sed": "there is no such setting; did you mean seed?",
     }
 
 
@@ -135,6 +135,6 @@ def test_a_percentile_is_written_as_p95(latency: Any) -> None:
     assert found["gate.rules[1].latency"].startswith("expected a percentile such as p95")
 
 
-@pytest.mark.parametrize("name", ["test", "correction", "undecided"])
+@pytest.mark.parametrize("name", ["correction", "undecided"])
 def test_a_choice_names_what_there_is(name: str) -> None:
     assert problems(GOOD, **{name: "other"})[f"gate.{name}"].startswith("expected one of ")

@@ -190,7 +190,11 @@ def test_numbers_that_are_mostly_one_value_make_fewer_slices() -> None:
 @pytest.mark.parametrize(
     ("column", "table", "problem"),
     [
-        ("kind", None, "slicing by 'kind' needs a query table: give it with --queries (queries= in Python)"),
+        (
+            "kind",
+            None,
+            "slicing by 'kind' needs a query table: --queries (queries= in Python, data.queries in",
+        ),
         ("knd", {"kind": ["a"]}, "there is no column 'knd' in the query table; it has kind"),
         ("x", {"text": ["a"]}, "there is no column 'x' in the query table; it has length, intent"),
         (

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from assay.cli import progress
-from assay.cli.eval import _watched
+from assay.cli.inputs import watched
 from assay.core.tables import Run
 from assay.evaluation import evaluate
 
@@ -33,6 +33,6 @@ def test_a_watched_run_scores_the_same() -> None:
 
 
 def test_nobody_is_told_where_standard_error_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _watched([RUN]) == [RUN]
+    assert watched([RUN]) == [RUN]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert isinstance(_watched([RUN])[0], progress.Watched)
+    assert isinstance(watched([RUN])[0], progress.Watched)

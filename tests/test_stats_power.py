@@ -162,8 +162,8 @@ def test_a_stricter_alpha_makes_the_verdict_more_cautious() -> None:
         (size(1, 0.2), "unreliable: too few to say anything of a difference (1 query)"),
         (
             size(280, 0.2),
-            "unreliable for differences of 0.01: 280 queries (directional by count) detect 0.0336 at the smallest; "
-            "0.01 would take 3,142",
+            "unreliable for differences of 0.01: 280 queries (directional by count) detect 0.0336 "
+            "at the smallest; 0.01 would take 3,142",
         ),
         (size(150, 0.0), "unreliable for differences of 0.01: 150 queries detect 0.0000 at the smallest"),
         (

@@ -282,7 +282,7 @@ def test_how_far_shares_lie_apart_is_a_z_test() -> None:
     first, second = bonett_price(20, 5, 60), bonett_price(3, 9, 40)
     z = (first.centre - second.centre) / math.hypot(first.error, second.error)
     assert apart(first, second) == pytest.approx(2 * stats.norm.sf(abs(z)), rel=1e-10)
-    assert apart(Normal(0.1, 0.0, 3), Normal(0.1, 0.0, 3)) == 1.0
+    assert apart(Normal(0.1, 0.0, 3), Normal(0.1, 0.0, 3)) is None  # a spread of 0 tells nothing
 
 
 def test_what_is_resampled_or_unknown_is_not_told_apart() -> None:

@@ -10,7 +10,6 @@ from assay.core.errors import ConfigurationError, MeasureError
 from assay.core.settings import Fields
 from assay.measures import Measure, parse
 from assay.stats.families import CORRECTIONS
-from assay.stats.paired import TESTS
 
 SUBJECTS = ("measure", "latency", "slo_ms", "figure")
 CONDITIONS = {
@@ -63,7 +62,6 @@ class Rules:
 
     rules: tuple[Rule, ...]
     level: float = 0.95
-    test: str = "t"
     correction: str = "holm"
     min_queries: int = 0
     undecided: str = "hold"
@@ -75,6 +73,11 @@ class Rules:
         measures = (rule.of for rule in self.rules if isinstance(rule.of, Measure))
         object.__setattr__(self, "measures", tuple(dict.fromkeys(measures)))
         object.__setattr__(self, "by", tuple(dict.fromkeys(c for rule in self.rules for c in rule.by)))
+
+    @property
+    def figures(self) -> list[str]:
+        """The figures that are asked for."""
+        return [str(rule.of) for rule in self.rules if rule.subject == "figure"]
 
     @property
     def compare(self) -> bool:
@@ -103,7 +106,6 @@ def rules_in(fields: Fields) -> Rules:
     made = Rules(
         tuple(rule for rule in rules if rule),
         fields.number("level", "a number between 0 and 1", lambda v: 0 < v < 1, 0.95),
-        fields.one_of("test", tuple(TESTS), "t"),
         fields.one_of("correction", CORRECTIONS, "holm"),
         fields.count("min_queries", 0),
         fields.one_of("undecided", UNDECIDED, "hold"),

@@ -69,7 +69,8 @@ def _labels(
 
 def _missing(column: str, table: Mapping[str, Any], documents: Mapping[str, str] | None) -> str:
     if not table:
-        return f"slicing by {column!r} needs a query table: give it with --queries (queries= in Python)"
+        where = "--queries (queries= in Python, data.queries in assay.toml)"
+        return f"slicing by {column!r} needs a query table: {where}"
     if column == "intent" and documents is None:
         return "slicing by 'intent' needs the documents' text: give it with --documents (documents=)"
     have = [name for name in table if name not in ("query_id", "text")]

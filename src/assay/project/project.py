@@ -27,7 +27,11 @@ class System:
     run: str | None = None
     config: str | None = None
     latencies: str | None = None
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any] | str = field(default_factory=dict)  # or the path of their file
+
+    def read_figures(self) -> Mapping[str, Any]:
+        """The figures, from their file where they have one."""
+        return read_settings(self.figures) if isinstance(self.figures, str) else self.figures
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Project:
             inputs.queries,
             documents=inputs.documents,
             latencies=None if self.candidate.latencies is None else read_latencies(self.candidate.latencies),
-            figures=self.candidate.figures,
+            figures=self.candidate.read_figures(),
         )
         return self._configured(verdict, dict(zip([run.name for run in runs], systems, strict=True)))
 
@@ -67,10 +71,12 @@ class Project:
         problems: dict[str, str] = {}
         if self.candidate.run is None:
             problems["candidate.run"] = "expected the run to decide on, found none (or give --candidate)"
-        problems |= missing(self.rules, self.baseline.run, self.candidate.latencies, self.candidate.figures)
         for where, name in self._files():
             if name != "-" and not Path(name).exists():
                 problems[where] = f"there is no {name}"
+        unread = "candidate.figures" in problems  # what a file has that is not there is not asked for
+        figures = dict.fromkeys(self.rules.figures, 0) if unread else self.candidate.read_figures()
+        problems |= missing(self.rules, self.baseline.run, self.candidate.latencies, figures)
         if problems:
             raise ConfigurationError(problems, str(self.path))
 
@@ -78,8 +84,9 @@ class Project:
         """Every file that is named, by its field."""
         named = {"data.qrels": self.qrels, "data.queries": self.queries, "data.documents": self.documents}
         for where, system in (("baseline", self.baseline), ("candidate", self.candidate)):
-            named |= {f"{where}.{name}": getattr(system, name) for name in ("run", "config", "latencies")}
-        return [(where, name) for where, name in named.items() if name]
+            fields = ("run", "config", "latencies", "figures")
+            named |= {f"{where}.{name}": getattr(system, name) for name in fields}
+        return [(where, name) for where, name in named.items() if name and isinstance(name, str)]
 
     def _configured(self, verdict: Verdict, systems: Mapping[str, System]) -> Verdict:
         """The verdict with what differs between the configurations."""
@@ -135,11 +142,7 @@ def _system(fields: Fields, folder: Path, run: str | None) -> System:
     figures = fields.take("figures", "a table, or the path of a TOML or JSON file", _is_figures, {})
     fields.done()
     if isinstance(figures, str):
-        try:
-            figures = read_settings(folder / figures)
-        except InputError as error:
-            fields.wrong("figures", str(error))
-            figures = {}
+        figures = str(folder / figures)
     return System(run or names["run"], names["config"], names["latencies"], figures)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from assay.core.texts import Floats
 from assay.stats import resampling
 
-
 _FEW = 13  # ranks up to which scipy tries all signs where some are tied
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from assay.evaluation.gate import Check, Verdict
+from assay.evaluation.checks import Check
+from assay.evaluation.gate import Verdict
 from assay.views import text
 from assay.views.compare import comparison_sections, p_value
 from assay.views.evaluation import counts, exact
@@ -129,8 +131,10 @@ def junit(made: Verdict) -> str:
             Xml.SubElement(case, "system-out").text = said
     suite.attrib |= {_COUNTS[kind]: str(n) for kind, n in counts.items()}
     Xml.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(suite, encoding="unicode")
+    written = _CONTROLS.sub("\ufffd", Xml.tostring(suite, encoding="unicode"))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}'
 
 
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # what XML has no way to write
 _KINDS = {"passed": "", "failed": "failure", "undecided": "error", "skipped": "skipped"}
 _COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}

@@ -1,0 +1,165 @@
+"""assay gate in a sample project: it passes, fails, refuses to decide, and says what to do."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from assay.cli import run
+from assay.cli.gate import parser
+
+ASSAY = Path(sys.executable).with_name("assay")
+PROJECT = """
+[data]
+qrels = "helpcentre"
+[baseline]
+run = "bm25.run"
+[candidate]
+run = "lsa.run"
+figures = { cost = 0.02 }
+"""
+BETTER = '[[gate.rules]]\nmeasure = "R@10"\nbetter_by = 0.01\n'
+NO_WORSE = '[[gate.rules]]\nmeasure = "R@10"\nno_worse_than = 0.05\nby = "category"\nmin_n = 30\n'
+FLOOR = '[[gate.rules]]\nmeasure = "Robustness-0.5@10"\nat_least = {}\n'
+COST = '[[gate.rules]]\nfigure = "cost"\nat_most = 0.05\n'
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the demo leaves."""
+    folder = tmp_path_factory.mktemp("demo")
+    subprocess.run([ASSAY, "demo", "--folder", folder], check=True, capture_output=True)
+    return folder
+
+
+def called(folder: Path, rules: str, *argv: str) -> tuple[int, str, str]:
+    """`assay gate` as a shell calls it, in a project with these rules."""
+    (folder / "assay.toml").write_text(PROJECT + rules)
+    env = {**os.environ, "COLUMNS": "200"}
+    done = subprocess.run([ASSAY, "gate", *argv], cwd=folder, capture_output=True, text=True, env=env)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_candidate_that_holds_all_rules_passes_with_0(demo: Path) -> None:
+    code, out, err = called(demo, BETTER + NO_WORSE + FLOOR.format(0.55) + COST)
+    assert (code, err) == (0, "")
+    assert out.startswith("passed: 9 of 9 checks hold\n")
+    assert out.count("✓ pass") == 9
+
+
+def test_a_candidate_that_breaks_a_rule_fails_with_1_and_says_where_to_look(demo: Path) -> None:
+    code, out, _ = called(demo, BETTER + FLOOR.format(0.8))
+    assert code == 1
+    assert out.startswith("failed: Robustness(delta=0.5)@10 at least 0.8 (all): 0.6500 (")
+    assert "although this holds: R@10 better by 0.01 (all, priority 1)" in " ".join(out.split())
+    assert "assay failures shows the queries behind it" in " ".join(out.split())
+
+
+def test_a_regression_fails_with_1_and_names_the_queries_that_lost(demo: Path) -> None:
+    argv = ("--baseline", "lsa.run", "--candidate", "bm25.run")
+    code, out, _ = called(demo, '[[gate.rules]]\nmeasure = "R@10"\nno_worse_than = 0.01\n', *argv)
+    assert code == 1
+    assert "worse by more than that" in out
+    assert "look at the queries that lost most, such as" in out
+
+
+def test_a_threshold_inside_the_noise_is_refused_with_3_and_says_what_would_tell(demo: Path) -> None:
+    code, out, _ = called(demo, FLOOR.format(0.62))
+    assert code == 3
+    assert out.startswith("cannot be decided: Robustness(delta=0.5)@10 at least 0.62 (all): 0.6500 (")
+    assert "queries would tell (now 280; were the value to stay); or move the threshold" in " ".join(
+        out.split()
+    )
+
+
+def test_too_few_queries_are_refused_with_3(demo: Path) -> None:
+    code, out, _ = called(demo, "[gate]\nmin_queries = 1000\n" + BETTER)
+    assert code == 3
+    assert out.startswith(
+        "cannot be decided: 280 judged queries, the rules ask for 1,000 (min_queries): judge more queries"
+    )
+
+
+def test_a_run_of_other_queries_is_refused_with_3(demo: Path) -> None:
+    (demo / "other.run").write_text("elsewhere Q0 a 1 1.0 t\n")
+    code, out, err = called(demo, FLOOR.format(0.5), "--candidate", "other.run")
+    assert (code, out) == (3, "")
+    assert "shares no query" in err
+
+
+def test_everything_wrong_with_the_rules_is_said_at_once_with_2(demo: Path) -> None:
+    code, out, err = called(demo, BETTER + "min_m = 3\n" + FLOOR.format(80) + "[gat]\n")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "assay gate: assay.toml: 3 settings are wrong",
+        "  gate.rules[1].min_m: there is no such setting; did you mean min_n?",
+        "  gate.rules[2].at_least: expected a share between 0 and 1, found 80",
+        "  gat: there is no such setting; did you mean gate?",
+    ]
+
+
+def test_toml_that_does_not_parse_is_named_with_its_line_and_2(demo: Path) -> None:
+    code, _, err = called(demo, "[[gate.rules]\n")
+    line = PROJECT.count("\n") + 1
+    assert code == 2
+    assert err.startswith("assay gate: assay.toml: expected settings in TOML: ")
+    assert f"line {line}" in err
+
+
+def test_files_that_are_not_there_are_all_named_with_2(demo: Path) -> None:
+    code, _, err = called(demo, BETTER, "--candidate", "gone.run", "--baseline", "lost.run")
+    assert code == 2
+    assert err.splitlines()[1:] == [
+        "  baseline.run: there is no lost.run",
+        "  candidate.run: there is no gone.run",
+    ]
+
+
+def test_a_project_that_is_not_there_says_so_with_2(demo: Path) -> None:
+    code, _, err = called(demo, BETTER, "--project", "none.toml")
+    assert code == 2
+    assert err.startswith("assay gate: there is no none.toml: write one")
+
+
+@pytest.mark.parametrize("text", ["junit", "xml=assay.xml", "junit="])
+def test_an_output_names_its_format_and_file(
+    demo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    monkeypatch.chdir(demo)
+    assert run(["gate", "--output", text]) == 2
+    assert "--output expects FORMAT=FILE, with a format of table, json" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_written_leaves_with_2(demo: Path) -> None:
+    code, out, err = called(demo, BETTER, "--output", "junit=nowhere/assay.xml")
+    assert (code, out) == (2, "")
+    assert "nowhere/assay.xml" in err
+
+
+def test_the_verdict_goes_to_files_as_well_whatever_it_is(demo: Path) -> None:
+    for rules, red in ((BETTER, False), (FLOOR.format(0.8), True)):
+        outputs = [
+            f"--output={style}={style}.out" for style in ("junit", "json", "md", "csv", "html", "table")
+        ]
+        code, out, err = called(demo, rules, "--format", "md", *outputs)
+        assert code == red
+        assert (demo / "md.out").read_text() == out
+        assert err.startswith("failed: " if red else "passed: ")
+        suite = Xml.parse(demo / "junit.out").getroot()
+        assert (suite.get("failures") != "0") == red
+        assert json.loads((demo / "json.out").read_text())["exit_code"] == code
+
+
+def test_only_the_result_goes_to_standard_output(demo: Path) -> None:
+    _, out, err = called(demo, BETTER, "--format", "json")
+    assert json.loads(out)["words"] + "\n" == err
+
+
+def test_help_says_the_exit_codes() -> None:
+    shown = parser().format_help()
+    assert "exit codes: 0 passed; 1 failed; 2 wrong use or bad input; 3 cannot be decided" in shown
