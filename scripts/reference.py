@@ -11,21 +11,10 @@ import assay
 from assay.cli import COMMANDS, help_text
 from assay.datasets import FORMATS
 from assay.measures import ALIASES, DEFINITIONS
+from assay.views.measures import CUTOFFS, SUMS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 HEAD = "<!-- Made by `make docs` from the code. -->\n\n"
-CUTOFFS = {
-    "none": "no",
-    "optional": "`@k`, may be left out",
-    "required": "`@k`",
-    "recall": "`@level`, a recall from 0 to 1",
-}
-SUMS = {
-    "mean": "mean, BCa bootstrap",
-    "share": "share of queries, Wilson",
-    "geometric": "geometric mean, BCa bootstrap",
-    "quantile": "order statistic, binomial",
-}
 
 
 def measures() -> str:

@@ -56,7 +56,7 @@ def test_a_candidate_that_breaks_a_rule_fails_with_1_and_says_where_to_look(demo
     code, out, _ = called(demo, BETTER + FLOOR.format(0.8))
     assert code == 1
     assert out.startswith("failed: Robustness(delta=0.5)@10 at least 0.8 (all): 0.6500 (")
-    assert "although this holds: R@10 better by 0.01 (all, priority 1)" in " ".join(out.split())
+    assert "although this holds: R@10 better by 0.01 (all)" in " ".join(out.split())
     assert "assay failures shows the queries behind it" in " ".join(out.split())
 
 
@@ -98,7 +98,7 @@ def test_everything_wrong_with_the_rules_is_said_at_once_with_2(demo: Path) -> N
     assert err.splitlines() == [
         "assay gate: assay.toml: 3 settings are wrong",
         "  gate.rules[1].min_m: there is no such setting; did you mean min_n?",
-        "  gate.rules[2].at_least: expected a share between 0 and 1, found 80",
+        "  gate.rules[2].at_least: expected a number between 0 and 1, found 80",
         "  gat: there is no such setting; did you mean gate?",
     ]
 

@@ -145,7 +145,7 @@ def test_plain_data_has_stable_keys() -> None:
         ({"below": 1.5}, InputError, "above 0, at most 1"),
         ({"below": float("nan")}, InputError, "found nan"),
         ({"measure": "ZeroHit@10", "below": 1}, InputError, "must be from 0 to below 1"),
-        ({"depth": 0}, InputError, "the depth must be 1 or more"),
+        ({"depth": 0}, InputError, "the depth must be 10 or more"),
         ({"measure": "Judged@10"}, MeasureError, "says how much was judged"),
         ({"measure": "nDGC@10"}, MeasureError, "did you mean nDCG?"),
         ({"documents": {"other": "text"}}, InputError, "the documents have none of the judged ones"),
@@ -194,7 +194,7 @@ MEASURES = (
 
 
 @quick
-@given(worlds(lowest=-1), st.sampled_from(MEASURES), st.sampled_from((0.2, 0.5, 0.99)), st.integers(1, 8))
+@given(worlds(lowest=-1), st.sampled_from(MEASURES), st.sampled_from((0.2, 0.5, 0.99)), st.integers(10, 18))
 def test_every_failure_has_evidence_and_every_missing_document_one_cause(
     world: World, measure: str, below: float, depth: int
 ) -> None:

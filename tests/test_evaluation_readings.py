@@ -38,6 +38,8 @@ GIVEN: list[tuple[str, Moves]] = [
     ("same", {"Robustness(delta=0.3)@10": "same"}),
     ("too few queries", {"nDCG@10": "open"}),
     ("too few queries", {"ZeroHit@10": "open"}),
+    ("torn", {"nDCG@10": "up", "R@100": "down"}),
+    ("torn", {"nDCG@10": "down", "ZeroHit@10": "up", "AP": "open"}),
     ("more complete", {"R@10": "up", "RR@10": "same"}),
     ("more complete", {"RCap@10": "up", "P@1": "open"}),
     ("more complete", {"RR@10": "up", "R@100": "up", "Success@1": "same"}),
@@ -68,6 +70,9 @@ NOT_GIVEN: list[tuple[str, Moves]] = [
     ("too few queries", {"nDCG@10": "same"}),
     ("too few queries", {"nDCG@10": "up"}),
     ("too few queries", {"nDCG@10": "up", "R@10": "open"}),
+    ("torn", {"nDCG@10": "up", "R@100": "nearly down", "AP": "open"}),
+    ("torn", {"nDCG@10": "open", "R@100": "down"}),
+    ("torn", {"nDCG@10": "same", "R@100": "down"}),
     ("more complete", {"R@10": "up", "RR@10": "up"}),
     ("more complete", {"R@10": "up", "RR@10": "nearly up", "AP": "open"}),
     ("more complete", {"R@10": "nearly up", "RR@10": "same", "AP": "open"}),
@@ -172,12 +177,12 @@ def test_the_moves_of_these_tests_are_what_they_are_called(measure: str, move: s
         (
             {"nDCG@10": "up"},
             "better",
-            "new is better than old: nDCG@10 +0.1250 (+0.1037 … +0.1463), p < 0.001",
+            "new is better than old by nDCG@10: nDCG@10 +0.1250 (+0.1037 … +0.1463), p < 0.001",
         ),
         (
             {"nDCG@10": "down"},
             "worse",
-            "new is worse than old: nDCG@10 −0.1250 (−0.1463 … −0.1037), p < 0.001",
+            "new is worse than old by nDCG@10: nDCG@10 −0.1250 (−0.1463 … −0.1037), p < 0.001",
         ),
         ({"nDCG@10": "same"}, "same", "no difference that matters (none beyond ±0.01): nDCG@10 0.0000"),
         ({"R@10": "up", "P@1": "same"}, "more complete", "the first hit is unchanged (within ±0.01): R@10"),
@@ -240,8 +245,8 @@ def test_each_candidate_is_read_by_itself() -> None:
     made = compare_scores(base, {"b": better, "w": worse, "s": base})
     found = [(r.key, r.candidate, r.text.split(":")[0]) for r in made.readings]
     assert found[:2] == [
-        ("better", "b", "b is better than baseline"),
-        ("worse", "w", "w is worse than baseline"),
+        ("better", "b", "b is better than baseline by R@10"),
+        ("worse", "w", "w is worse than baseline by R@10"),
     ]
     assert found[2][:2] == ("same", "s")
 
@@ -334,6 +339,15 @@ def test_a_slice_that_got_worse_is_named_where_the_whole_did_not(measure: str, g
     found = reading(made, "slices worse")
     assert found.text.startswith("worse for team: b, although not over all queries: ")
     assert [row.slice for row in found.evidence] == ["all", "team: b"]
+
+
+def test_a_loss_that_is_all_in_one_slice_is_said_to_be() -> None:
+    made = compared({"nDCG@10": (10, 100)}, QUARTER)
+    found = reading(made, "loss in slices")
+    assert found.text.startswith("the loss is all in team: b; elsewhere nDCG@10 did not fall: nDCG@10 ")
+    assert [row.slice for row in found.evidence] == ["all", "team: b"]
+    assert "loss in slices" not in keys(compared({"nDCG@10": (0, 200)}, QUARTER))  # both fell
+    assert "loss in slices" not in keys(compared({"nDCG@10": (200, 100)}, QUARTER))  # the whole did not
 
 
 def test_slices_that_got_worse_by_a_later_measure_are_named_too() -> None:
@@ -502,6 +516,6 @@ def test_a_tail_beside_a_mean_that_moved_is_no_hidden_tail(
     indexes: dict[str, dict[str, Any]], collection: str, before: str, after: str, key: str, difference: float
 ) -> None:
     made = published(indexes, collection, before, after)
-    assert keys(made) == [key]
+    assert keys(made) == ([key, "torn"] if collection == "text2image_10M" else [key])
     assert made.find("R@10").difference.value == pytest.approx(difference, abs=5e-5)
     assert made.find("ZeroHit@10").moved()

@@ -80,7 +80,7 @@ def test_the_message_lists_every_problem_on_a_line_of_its_own() -> None:
         read_rules({"rules": [{"measure": "R@10", "at_least": "x"}], "level": 2})
     assert str(caught.value).splitlines() == [
         "2 settings are wrong",
-        "  gate.rules[1].at_least: expected a number, found 'x'",
+        "  gate.rules[1].at_least: expected a number between 0 and 1, found 'x'",
         "  gate.level: expected a number between 0 and 1, found 2",
     ]
 
@@ -119,14 +119,21 @@ def test_only_measures_are_compared_query_by_query_and_sliced(subject: dict[str,
 
 def test_margins_are_not_negative() -> None:
     assert problems({"measure": "R@10", "no_worse_than": -0.01}) == {
-        "gate.rules[1].no_worse_than": "expected 0 or more, found -0.01"
+        "gate.rules[1].no_worse_than": "expected 0 or more, below 1 (two points are 0.02), found -0.01"
     }
 
 
-@pytest.mark.parametrize("subject", [{"slo_ms": 200}, {"measure": "Robustness-0.3@10"}])
+@pytest.mark.parametrize("subject", [{"slo_ms": 200}, {"measure": "Robustness-0.3@10"}, {"measure": "R@10"}])
 def test_a_share_is_not_asked_for_in_percent(subject: dict[str, Any]) -> None:
     found = problems({**subject, "at_least": 95})
-    assert found == {"gate.rules[1].at_least": "expected a share between 0 and 1, found 95"}
+    assert found == {"gate.rules[1].at_least": "expected a number between 0 and 1, found 95"}
+
+
+@pytest.mark.parametrize("condition", ["no_worse_than", "better_by"])
+def test_a_margin_is_not_given_in_points(condition: str) -> None:
+    said = problems({"measure": "nDCG@10", condition: 2})[f"gate.rules[1].{condition}"]
+    assert said == "expected 0 or more, below 1 (two points are 0.02), found 2"
+    assert read_rules({"rules": [{"measure": "DCG@10", condition: 2}]}).rules[0].threshold == 2
 
 
 @pytest.mark.parametrize("latency", ["95", "p0", "p100", "p", "p9x", "P95", 95, "p-5"])

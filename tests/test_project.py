@@ -187,7 +187,8 @@ def test_settings_that_are_no_text_are_refused(folder: Path) -> None:
         ("ms.csv", "query_id,latency_ms\nq1,12.5\nq2,80\n"),
         ("ms.tsv", "latency_ms\tquery_id\n12.5\tq1\n80\tq2\n"),
         ("ms.txt", "12.5\n80\n"),
-        ("ms.csv", "took\n12.5\n80\n"),
+        ("ms.json", "[12.5, 80]"),
+        ("ms.json", '[{"latency_ms": 12.5}, {"latency_ms": 80}]'),
         ("ms.jsonl", '{"latency_ms": 12.5}\n{"latency_ms": 80}\n'),
     ],
 )
@@ -208,6 +209,7 @@ def test_latencies_are_read_from_columnar_files(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("a,b\n1,2\n", "expected a column latency_ms, found a, b"),
+        ("latency_s\n0.5\n", "expected a column latency_ms, found latency_s"),
         ("latency_ms\n12\nfast\n", "found 'fast' in row 2"),
         ("latency_ms\n-3\n", "found '-3' in row 1"),
         ("latency_ms\ninf\n", "found 'inf' in row 1"),

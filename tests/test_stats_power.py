@@ -84,7 +84,7 @@ def test_what_is_detectable_where_there_is_little_to_say() -> None:
     assert detectable(0.2, 1) is None
     assert detectable(0.2, 0) is None
     assert detectable(0.0, 2) == 0.0
-    assert detectable(0.2, 50, alpha=0.9) == 0.0  # found so often by chance alone
+    assert detectable(0.2, 50, alpha=0.9) == detectable(0.2, 50, alpha=0.8) == 0.0  # so often by chance alone
 
 
 @pytest.mark.parametrize("effect", [0.05, 0.1, 0.2, 0.5, 1.0])
@@ -132,6 +132,8 @@ def test_the_borders_of_the_spread_are_in_margins(times: float, step: int) -> No
     inside, outside = (size(6000, 0.2, margin=smallest / times * f) for f in (1 + 1e-9, 1 - 1e-9))
     assert (inside.by_spread, outside.by_spread) == (STEPS[step], STEPS[step - 1])
     assert (inside.verdict, outside.verdict) == (STEPS[step], STEPS[step - 1])
+    if times <= 1.0:  # exact in binary
+        assert size(6000, 0.2, margin=smallest / times).by_spread == STEPS[step]
 
 
 @pytest.mark.parametrize("n", [50, 300, 2000, 6000])
@@ -144,11 +146,17 @@ def test_the_verdict_is_the_more_cautious(n: int, deviation: float) -> None:
     assert made.needed == needed(0.01, deviation)
 
 
+def test_a_set_that_says_nothing_needs_nothing_that_can_be_told() -> None:
+    assert (size(1, 0.2).by_spread, size(1, 0.2).detectable, size(1, 0.2).needed) == (STEPS[0], None, None)
+    assert (size(300, 0.0).by_spread, size(300, 0.0).needed) == (STEPS[1], None)
+
+
 def test_enough_queries_by_spread_are_as_many_as_are_needed() -> None:
     enough = needed(0.01, 0.1)
     assert enough is not None
     assert size(enough, 0.1).by_spread == "gates releases"
     assert size(enough - 1, 0.1).by_spread == "directional"
+    assert ["would take" in size(n, 0.1).words for n in (enough - 1, enough)] == [True, False]
 
 
 def test_a_stricter_alpha_makes_the_verdict_more_cautious() -> None:
@@ -165,7 +173,7 @@ def test_a_stricter_alpha_makes_the_verdict_more_cautious() -> None:
             "unreliable for differences of 0.01: 280 queries (directional by count) detect 0.0336 "
             "at the smallest; 0.01 would take 3,142",
         ),
-        (size(150, 0.0), "unreliable for differences of 0.01: 150 queries detect 0.0000 at the smallest"),
+        (size(150, 0.0), "unreliable by count: 150 queries; their differences do not vary"),
         (
             size(20_000, 0.1),
             "high confidence for differences of 0.01: 20,000 queries detect 0.0020 at the smallest",

@@ -1,6 +1,7 @@
 """Spreads of differences against scipy, statsmodels and a calculation by hand, and how often they cover."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -181,6 +182,13 @@ def test_resampled_spreads_hold_the_difference_and_are_the_same_for_the_same_see
     assert ends(make(before, after, kind, 3)) == (low, high)
     if kind == "geometric":
         assert ends(make(before, after, kind, 4)) != (low, high)
+
+
+@pytest.mark.parametrize("make", [spreads.paired, spreads.unpaired])
+def test_a_spread_is_of_the_median_and_the_first_seed_unless_told(make: Callable[..., Spread]) -> None:
+    before, after = scores(100)
+    for kind in ("geometric", "quantile"):
+        assert ends(make(before, after, kind)) == ends(make(before, after, kind, 0, 0.5))
 
 
 def test_resampled_counts_what_lies_at_the_margin_half() -> None:

@@ -4,7 +4,8 @@
         assay_gate()                                    # the rules of assay.toml
         assay_gate(candidate="runs/branch.run")         # another candidate
 
-A failed rule fails the test; what cannot be decided fails it too, unless undecided="skip".
+Paths are from the root of the tests on, as assay.toml is. A failed rule fails the test; what cannot be
+decided fails it too, unless undecided="skip".
 """
 
 from __future__ import annotations
@@ -41,13 +42,19 @@ def assay_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
 
         if undecided not in ("fail", "skip"):
             raise ValueError(f'undecided must be "fail" or "skip", found {undecided!r}')
-        where = Path(project or request.config.rootpath / request.config.getini("assay_project"))
+        root = request.config.rootpath
+        where = root / (project or request.config.getini("assay_project"))
+        runs = {"candidate": candidate, "baseline": baseline}
+        given = {name: str(root / run) for name, run in runs.items() if run is not None}
+        problem: AssayError | None = None
         try:
-            made = open_project(where, candidate=candidate, baseline=baseline).gate()
+            made = open_project(where, **given).gate()
         except AssayError as error:
-            if isinstance(error, UndecidableError) and undecided == "skip":
-                pytest.skip(str(error))
-            pytest.fail(f"assay gate: {error}", pytrace=False)
+            problem = error
+        if isinstance(problem, UndecidableError) and undecided == "skip":
+            pytest.skip(str(problem))
+        if problem is not None:
+            pytest.fail(f"assay gate: {problem}", pytrace=False)
         if made.status == "undecided" and undecided == "skip":
             pytest.skip(made.words)
         if made.status != "passed":

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 COMMANDS = {
     "demo": "the whole loop on built-in data",
+    "measures": "what can be measured, what for, and what to choose",
     "eval": "score runs: per query, per slice, with intervals",
     "compare": "paired differences, tests, slices, what the change means in words",
     "gate": "pass or fail a candidate by the rules in assay.toml",

@@ -48,11 +48,18 @@ def command(arguments: argparse.Namespace) -> int:
     project = open_project(arguments.project, candidate=arguments.candidate, baseline=arguments.baseline)
     made = project.gate(watched)
     for style, path in outputs:
-        path.write_text(verdict(made, style) + "\n", encoding="utf-8")
+        _written(path, verdict(made, style) + "\n")
     print(verdict(made, arguments.format))
     if arguments.format != "table":
         print(made.words, file=sys.stderr)
     return made.exit_code
+
+
+def _written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--output {path}: cannot be written ({error.strerror})") from None
 
 
 def _output(text: str) -> tuple[str, Path]:

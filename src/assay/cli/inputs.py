@@ -9,7 +9,7 @@ from assay.core.groups import Blocks
 from assay.datasets import FORMATS
 from assay.project.inputs import KINDS, Inputs
 
-__all__ = ["Inputs", "add_inputs", "watched"]
+__all__ = ["Inputs", "add_inputs", "add_reading", "watched"]
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,11 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the documents' texts, for --by intent and for the causes of failures",
     )
+    add_reading(parser)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """The options that say how files are written."""
     parser.add_argument(
         "--columns",
         action="append",

@@ -26,6 +26,12 @@ class Scope(NamedTuple):
     corpus: Corpus
     judged: bool = True  # whether it tells something that a document was not judged
 
+    @property
+    def of_a_query(self) -> Measure:
+        """The measure of a single query: that of which a quantile is taken."""
+        inner = self.measure.params.get("of", self.measure)
+        return inner if isinstance(inner, Measure) else self.measure
+
     def fails(self, values: Floats) -> Bools:
         """Which values are on the wrong side of the threshold; an undefined one is on neither."""
         return values > self.below if self.measure.lower_is_better else values < self.below
@@ -96,6 +102,11 @@ class Cases:
     def if_reranked(self) -> Floats:
         """The values were the first documents in the best order there is."""
         return self._if["if_reranked"]
+
+    @property
+    def if_best(self) -> Floats:
+        """The values were all relevant documents at the top."""
+        return self._if["if_best"]
 
     def __getitem__(self, row: int) -> Case:
         """The case of one of the judged queries."""

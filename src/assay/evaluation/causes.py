@@ -7,7 +7,7 @@ A cause of the whole query explains all of them at once. A new cause is one func
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from assay.evaluation import words
@@ -29,6 +29,7 @@ class Sign(NamedTuple):
     text: str
     documents: Sequence[str] = ()
     explains: bool = True
+    rest: bool = False  # it explains only what no cause before it does
 
 
 class Cause(NamedTuple):
@@ -81,18 +82,32 @@ def of_document(key: str, means: str, fix: str, says: str = "{signs}") -> Callab
 
 
 def diagnose(case: Case) -> list[Evidence]:
-    """The evidence for why a query fails, the likely cause first."""
+    """The evidence for why a query fails, the likely cause first.
+
+    That is the one that explains most of the missing documents; a near miss explains all of them where
+    reranking alone would make the query pass.
+    """
     missing = case.missing
     order = {key: place for place, key in enumerate(CAUSES)}
-    found = [*_whole(case, len(missing)), *_documents(case, missing)]
-    return sorted(found, key=lambda evidence: (-evidence.explained, order[evidence.cause]))
+    documents = list(_documents(case, missing))
+    enough = case.scope.passes(case.if_reranked)
+
+    def likely(evidence: Evidence) -> tuple[int, int]:
+        settles = enough and evidence.cause == "near miss"
+        return -(len(missing) if settles else evidence.explained), order[evidence.cause]
+
+    return sorted([*_whole(case, len(missing), documents, order), *documents], key=likely)
 
 
-def _whole(case: Case, missing: int) -> Iterable[Evidence]:
+def _whole(
+    case: Case, missing: int, documents: Sequence[Evidence], order: Mapping[str, int]
+) -> Iterable[Evidence]:
+    """Causes of the whole query: each explains all that is missing, or what causes before it leave."""
     for cause in CAUSES.values():
         sign = cause.of_query(case) if cause.of_query else None
         if sign:
-            yield Evidence(cause.key, sign.text, tuple(sign.documents), missing * sign.explains)
+            before = sum(e.explained for e in documents if sign.rest and order[e.cause] < order[cause.key])
+            yield Evidence(cause.key, sign.text, tuple(sign.documents), (missing - before) * sign.explains)
 
 
 def _documents(case: Case, missing: Sequence[str]) -> Iterable[Evidence]:
@@ -107,7 +122,7 @@ def _documents(case: Case, missing: Sequence[str]) -> Iterable[Evidence]:
 def _sentence(case: Case, says: str, signs: Sequence[str]) -> str:
     most = DESCRIBED if says == "{signs}" else NAMED
     scope = case.scope
-    reranked = f"{scope.measure} would be {case.if_reranked:.4f}"
+    reranked = f"{scope.of_a_query} would be {case.if_reranked:.4f}"
     return says.format(signs=some(signs, "; ", most), k=scope.k, depth=scope.depth, reranked=reranked)
 
 
@@ -194,7 +209,19 @@ def unreachable(case: Case) -> Sign | None:
     if not case.relevant or case.scope.passes(case.if_best):
         return None
     documents = f"{len(case.relevant)} relevant document{'s' * (len(case.relevant) != 1)}"
-    return Sign(f"with {documents} the best ranking there is has {case.scope.measure} {case.if_best:.4f}")
+    return Sign(f"with {documents} the best ranking there is has {case.scope.of_a_query} {case.if_best:.4f}")
+
+
+@of_document(
+    "ANN loss",
+    "exact search has the document in the top, the index does not",
+    "raise ef or nprobe, or rebuild the index",
+    "exact search has in its top {k}: {signs}",
+)
+def ann_loss(case: Case, doc: str) -> str | None:
+    """The vectors are right and the index loses them."""
+    rank = case.exact.get(doc)
+    return f"{doc} (rank {rank})" if rank is not None and rank <= case.scope.k else None
 
 
 @of_query(
@@ -209,20 +236,8 @@ def unjudged_at_the_top(case: Case) -> Sign | None:
     if not scope.judged or not enough or not scope.passes(case.if_judged):
         return None
     share = f"{len(unjudged)} of the top {len(case.top)} were never judged"
-    said = f"{share}: {some(unjudged)}; were they relevant, {scope.measure} would be {case.if_judged:.4f}"
-    return Sign(said, unjudged, explains=len(unjudged) >= MOSTLY * len(case.top))
-
-
-@of_document(
-    "ANN loss",
-    "exact search has the document in the top, the index does not",
-    "raise ef or nprobe, or rebuild the index",
-    "exact search has in its top {k}: {signs}",
-)
-def ann_loss(case: Case, doc: str) -> str | None:
-    """The vectors are right and the index loses them."""
-    rank = case.exact.get(doc)
-    return f"{doc} (rank {rank})" if rank is not None and rank <= case.scope.k else None
+    said = f"{share}: {some(unjudged)}; were they relevant, {scope.of_a_query} would be {case.if_judged:.4f}"
+    return Sign(said, unjudged, explains=len(unjudged) >= MOSTLY * len(case.top), rest=True)
 
 
 @of_query(
@@ -239,7 +254,7 @@ def wrong_order(case: Case) -> Sign | None:
         return None
     ranks = sorted(case.ranks[doc] for doc in found)
     said = f"relevant at rank {some(map(str, ranks), most=8)}"
-    return Sign(f"{said}; in the best order {scope.measure} would be {case.if_ordered:.4f}", found)
+    return Sign(f"{said}; in the best order {scope.of_a_query} would be {case.if_ordered:.4f}", found)
 
 
 @of_document(
@@ -329,4 +344,4 @@ def _usually_shared(case: Case, wanted: Set[str]) -> int:
 def not_retrieved(case: Case, doc: str) -> str:
     """What is left when no other cause fits."""
     rank = case.ranks.get(doc)
-    return f"{doc} (rank {rank})" if rank else f"{doc} (not among the {case.returned} returned)"
+    return f"{doc} (rank {rank}, too far down)" if rank else f"{doc} (not among the {case.returned} returned)"

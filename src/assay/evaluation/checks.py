@@ -25,6 +25,7 @@ class Check:
     losers: tuple[str, ...] = ()
     corrected: float | None = None  # p of the failure, corrected for all rules
     status: str = "undecided"  # passed, failed, undecided, skipped
+    family: int = 1  # how many failures are corrected together
 
     @property
     def text(self) -> str:
@@ -37,7 +38,8 @@ class Check:
         shown = signed if self.rule.compares else _SHOWN[self.rule.subject]
         low, high = ("–" if end is None else shown(end) for end in (e.low, e.high))
         ends = "" if e.low is None and e.high is None else f" ({low} … {high})"
-        n = "a single figure, no interval" if self.figure else f"n {e.n:,}"
+        alone = "a single figure, no interval" if self.figure else "a figure"
+        n = alone if self.rule.subject == "figure" else f"n {e.n:,}"
         return f"{shown(e.value)}{ends}, {n}{self._why()}"
 
     def _why(self) -> str:
@@ -47,7 +49,7 @@ class Check:
             return ""
         if self.worse:
             return ": worse, but too near to tell whether by more than that"
-        return ": too near to tell"
+        return ": too few to tell" if self.clear else ": too near to tell"
 
     @property
     def worse(self) -> bool:
@@ -79,6 +81,8 @@ class Check:
             return f"judge {what} for which {self.rule.of} is defined"
         if self.rule.subject == "figure":
             return f"measure it more closely, or {move}"
+        if self.clear:
+            return f"measure more {what}"
         if abs(self.value.value - self.edge) < 1e-6:
             return f"it lies on the threshold, where no number of {what} can tell: {move}"
         enough = self.enough
@@ -110,7 +114,9 @@ class Check:
         """How many queries would decide, were the value and its spread to stay."""
         if self.value.value is None or not self.deviation or abs(self.value.value - self.edge) < 1e-6:
             return None
-        return needed(abs(self.value.value - self.edge), self.deviation, 1 - self.value.level)
+        wrong = (self.value.value > self.edge) == (self.rule.condition == "at_most")
+        family = self.family if wrong else 1  # a failure is corrected for all of them
+        return needed(abs(self.value.value - self.edge), self.deviation, (1 - self.value.level) / family)
 
 
 _MANY = 100  # more than this many times the queries there are is more than anybody will judge

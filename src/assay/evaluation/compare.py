@@ -78,7 +78,7 @@ class Options:
         if not 0 < self.level < 1:
             raise InputError(f"the level of an interval must lie between 0 and 1, found {self.level}")
         if not 0 < self.margin < 1:
-            raise InputError(f"the margin must lie between 0 and 1, found {self.margin}")
+            raise InputError(f"the margin must be above 0 and below 1, found {self.margin}")
         if self.permutations is not None and self.permutations < 1:
             raise InputError(f"expected at least one permutation, found {self.permutations}")
 
@@ -99,6 +99,11 @@ class Comparisons:
     configuration: dict[str, dict[str, Any]] = field(default_factory=dict)  # only what differs
     left_out: int = 0  # queries that not all systems have
     slices: list[Slice] = field(default_factory=list, repr=False)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.candidates)
+        said = ", ".join(reading.key for reading in self.readings)
+        return f"Comparisons({self.baseline!r} against {names}: {len(self.rows)} comparisons; {said})"
 
     def of(self, candidate: str) -> list[Comparison]:
         """The comparisons of one candidate."""

@@ -19,7 +19,7 @@ from assay.evaluation.evaluate import Evaluation, evaluate, least_relevant, quan
 from assay.evaluation.levels import Standing, standing
 from assay.evaluation.matching import Matches, match
 from assay.measures import Measure, parse
-from assay.stats import Estimate, estimate
+from assay.stats import Estimate, central, estimate
 
 TOP = 10  # what the top is for a measure without a cutoff
 DEPTH = 100
@@ -72,12 +72,12 @@ class Failures:
         evaluation: Evaluation,
         scope: Scope,
         failing: list[Failure],
-        reranked: Floats,
+        cases: Cases,
         unknown: list[Unknown],
     ) -> None:
         self.name, self.measure, self.below = evaluation.name, scope.measure, scope.below
         self.scope, self.failing, self.unknown = scope, failing, unknown  # worst first
-        self._evaluation, self._reranked, self.counts = evaluation, reranked, evaluation.counts
+        self._evaluation, self._cases, self.counts = evaluation, cases, evaluation.counts
         self._values = evaluation.scores[scope.measure]
 
     def __repr__(self) -> str:
@@ -103,13 +103,14 @@ class Failures:
     @cached_property
     def reranked(self) -> Estimate:
         """The measure, were the first `depth` documents of every query in the best order there is."""
-        e = self._evaluation
-        return estimate(self._reranked, self.measure.kind, e.level, e.seed, quantile_of(self.measure))
+        e, values = self._evaluation, self._cases.if_reranked
+        return estimate(values, self.measure.kind, e.level, e.seed, quantile_of(self.measure))
 
     @property
     def standing(self) -> Standing | None:
         """Where the score stands among the levels of the guides."""
-        return standing(self.measure, self.estimate)
+        ceiling = central(self._cases.if_best, self.measure.kind, quantile_of(self.measure))
+        return standing(self.measure, self.estimate, ceiling)
 
     @cached_property
     def share(self) -> Estimate:
@@ -214,7 +215,7 @@ def failures(
     labels = _labels(evaluation)
     rows = _worst_first(scope, values)
     failing = [_failure(cases, row, qrels.query_ids[row], labels[row]) for row in rows]
-    return Failures(evaluation, scope, failing, cases.if_reranked, _unknown(cases, matches, exact))
+    return Failures(evaluation, scope, failing, cases, _unknown(cases, matches, exact))
 
 
 def _checked(measure: Measure, below: float, depth: int) -> Measure:
@@ -222,14 +223,13 @@ def _checked(measure: Measure, below: float, depth: int) -> Measure:
     inner = measure.params.get("of", measure)
     if inner.name in ("Judged", "RBPResidual"):
         raise MeasureError(f"{measure} says how much was judged, not how good a search is; use R@10, for one")
-    bounded = inner.name != "DCG" and not hasattr(inner.definition.formula, "own")
     lower = measure.lower_is_better
     inside = 0 <= below < 1 if lower else 0 < below <= 1
-    if not math.isfinite(below) or (bounded and not inside):
+    if not math.isfinite(below) or (measure.bounded and not inside):
         ends = "from 0 to below 1" if lower else "above 0, at most 1"
         raise InputError(f"the threshold of {measure} must be {ends}, found {below:g}")
-    if depth < 1:
-        raise InputError(f"the depth must be 1 or more, found {depth}")
+    if depth < (measure.depth or TOP):
+        raise InputError(f"the depth must be {measure.depth or TOP} or more, as {measure} is, found {depth}")
     return measure
 
 

@@ -46,6 +46,9 @@ class Verdict:
     counts: dict[str, Counts] = field(default_factory=dict, repr=False)  # by run, the baseline's first
     level: float = 0.95
 
+    def __repr__(self) -> str:
+        return f"Verdict({self.status!r}, {len(self.checks)} checks, {self.queries:,} queries)"
+
     @property
     def exit_code(self) -> int:
         """What the command line leaves with."""
@@ -142,8 +145,11 @@ def _is_figure(given: Any) -> bool:
 
 
 def _are_latencies(given: Sequence[float] | Floats) -> bool:
-    values = np.asarray(given, np.float64)
-    return len(values) > 0 and bool((np.isfinite(values) & (values >= 0)).all())
+    try:
+        values = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.ndim == 1 and len(values) > 0 and bool((np.isfinite(values) & (values >= 0)).all())
 
 
 def gate_evaluations(rules: Rules, evaluations: Sequence[Evaluation], measured: Measured) -> Verdict:
@@ -258,6 +264,7 @@ def _decided(checks: list[Check], rules: Rules) -> list[Check]:
     looked_at = [c for c in checks if c.status != "skipped" and c.rule.subject != "figure"]
     ps, _ = corrected([check.fails for check in looked_at], [], rules.correction)
     by_check = dict(zip(map(id, looked_at), ps, strict=True))
+    family = len(looked_at) if rules.correction != "none" else 1
     made = []
     for check in checks:
         p = by_check.get(id(check), check.fails)
@@ -267,7 +274,7 @@ def _decided(checks: list[Check], rules: Rules) -> list[Check]:
             status = "passed"
         else:
             status = "failed" if check.clear == -1 and p is not None and p <= alpha else "undecided"
-        made.append(replace(check, corrected=p, status=status))
+        made.append(replace(check, corrected=p, status=status, family=family))
     return made
 
 
@@ -296,12 +303,14 @@ def settle(checks: Sequence[Check], undecided: str = "hold") -> tuple[str, str, 
 def _words(what: str, those: list[Check], priority: int, checks: Sequence[Check]) -> str:
     named_ = _listed([f"{c.rule.name} ({c.slice}): {c.text}" for c in those])
     levels = {check.rule.priority for check in checks}
+    several = len(levels) > 1
     better = [c for c in checks if c.rule.condition == "better_by" and c.status == "passed"]
-    said = f"{what}: {named_}"
-    if len(levels) > 1:
-        said += f"; priority {priority} decides"
+    said = f"{what}: {named_}" + f"; priority {priority} decides" * several
+    if several:
+        better = [c for c in better if c.rule.priority != priority]
     if better and what == "failed":
-        gains = _listed([f"{c.rule.name} ({c.slice}, priority {c.rule.priority})" for c in better])
+        at = f", priority {better[0].rule.priority}" * several
+        gains = _listed([f"{c.rule.name} ({c.slice}{at})" for c in better])
         said += f", although this holds: {gains}"
     return said
 

@@ -16,7 +16,7 @@ _REACHED = {HYBRID: "hybrid", TUNED: "tuned", LOW: "below tuned"}
 class Standing(NamedTuple):
     """Where a score stands among the levels."""
 
-    reached: str  # hybrid, tuned, below tuned, or low
+    reached: str  # hybrid, tuned, below tuned, low, or out of reach
     text: str
     next: float | None  # the level to reach next, None at the highest
     distance: float | None  # how far it is
@@ -27,8 +27,10 @@ class Standing(NamedTuple):
         return self._asdict() | {"held": list(self.held)}
 
 
-def standing(measure: Measure, estimate: Estimate) -> Standing | None:
+def standing(measure: Measure, estimate: Estimate, ceiling: float | None = None) -> Standing | None:
     """Where recall in the top 10 stands; None for other measures, for which the guides give no levels.
+
+    The ceiling is what the best ranking there is would have: a level above it says nothing.
 
     >>> from assay import R
     >>> standing(R @ 10, Estimate(0.83, 0.81, 0.85, 0.95, 300)).text
@@ -37,6 +39,9 @@ def standing(measure: Measure, estimate: Estimate) -> Standing | None:
     if measure.name not in ("R", "RCap") or measure.cutoff != 10 or estimate.value is None:
         return None
     value = estimate.value
+    if ceiling is not None and not _at_least(ceiling, TUNED):
+        text = f"none: the best ranking there is has {measure} {ceiling:.4f}; look at RCap@10"
+        return Standing("out of reach", text, None, None, ())
     reached = next((name for level, name in _REACHED.items() if _at_least(value, level)), "low")
     above = next((level for level in (TUNED, HYBRID) if not _at_least(value, level)), None)
     held = tuple(level for level in sorted(_REACHED) if _held(level, estimate))

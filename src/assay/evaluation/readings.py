@@ -142,19 +142,32 @@ def headline(c: Compared) -> Reading | None:
     row, state = c.first, c.state(c.first)
     if state == "open":
         return _open(c, row)
+    alike = row.wins == row.losses == 0
     key, text = {
-        "up": ("better", f"{row.candidate_name} is better than {row.baseline_name}"),
-        "down": ("worse", f"{row.candidate_name} is worse than {row.baseline_name}"),
+        "up": ("better", f"{row.candidate_name} is better than {row.baseline_name} by {row.measure}"),
+        "down": ("worse", f"{row.candidate_name} is worse than {row.baseline_name} by {row.measure}"),
         "same": ("same", f"no difference that matters (none beyond ±{c.margin:g})"),
     }[state]
-    return c.reading(key, text, row)
+    return c.reading(key, "every query scores the same" if alike else text, row)
+
+
+def torn(c: Compared) -> Reading | None:
+    """Measures that moved against the first one."""
+    against = {"up": "down", "down": "up"}.get(c.state(c.first))
+    others = [row for row in c.whole if c.state(row) == against]
+    if not others:
+        return None
+    word = "worse" if against == "down" else "better"
+    text = f"{word} by {', '.join(row.measure for row in others)}, against {c.first.measure}"
+    return c.reading("torn", text, c.first, *others)
 
 
 def _open(c: Compared, row: Comparison) -> Reading:
     """Too few queries to tell, or enough of them and nothing shown all the same."""
     paired = row.wins is not None
     made = size(row.difference.n, row.deviation or 0.0, c.margin, 1 - row.difference.level)
-    if paired and (made.detectable is None or made.detectable > c.margin):
+    few = made.detectable is None or made.detectable > c.margin
+    if (paired and row.deviation is not None and few) or row.difference.n < 2:
         return c.reading("too few queries", f"too few queries to tell ({made.words})", row)
     return c.reading("open", "neither a difference that matters nor its absence is shown", row)
 
@@ -223,9 +236,25 @@ def slices_worse(c: Compared) -> Reading | None:
     return c.reading("slices worse", f"worse for {names}, although not over all queries", *wholes, *worse)
 
 
+def loss_in_slices(c: Compared) -> Reading | None:
+    """The whole got worse, and all of it in some slices of a column."""
+    for row in c.whole if len(c.rows) > len(c.whole) else ():
+        parts = [part for part in c.rows if part.column and part.measure == row.measure]
+        for column in dict.fromkeys(part.column for part in parts) if row.moved() == "down" else ():
+            inside = [part for part in parts if part.column == column]
+            worse = [part for part in inside if part.moved() == "down"]
+            others = [part for part in inside if part not in worse]
+            if worse and others and all((part.improvement or 0) >= 0 for part in others):
+                names = ", ".join(part.slice for part in worse)
+                text = f"the loss is all in {names}; elsewhere {row.measure} did not fall"
+                return c.reading("loss in slices", text, row, *worse)
+    return None
+
+
 def within_unjudged(c: Compared) -> Reading | None:
     """A difference that judging what nobody judged could turn round."""
-    rows = [row for row in c.whole if row.moved() and _could_turn(row, c.ranges.get(row.measure))]
+    moved = [row for row in c.whole if c.state(row) in ("up", "down")]
+    rows = [row for row in moved if _could_turn(row, c.ranges.get(row.measure))]
     if not rows:
         return None
     row = rows[0]
@@ -250,12 +279,14 @@ def _could_turn(row: Comparison, ends: tuple[Ends, Ends] | None) -> bool:
 
 READINGS: tuple[Callable[[Compared], Reading | None], ...] = (
     headline,
+    torn,
     more_complete,
     first_hit_better,
     noise,
     tail_moved,
     head_over_tail,
     slices_worse,
+    loss_in_slices,
     within_unjudged,
 )
 

@@ -120,7 +120,7 @@ def _rule(fields: Fields) -> Rule | None:
     subject = fields.exactly_one(SUBJECTS, "what the rule is about")
     condition = fields.exactly_one(tuple(CONDITIONS), "what must hold")
     of = _subject(fields, subject) if subject else ""
-    threshold = _threshold(fields, condition, _is_share(subject, of)) if condition else 0.0
+    threshold = _threshold(fields, condition, _is_bounded(subject, of)) if condition else 0.0
     by = tuple(fields.texts("by", "a column or a list of columns"))
     min_n, priority = fields.count("min_n", 0), fields.count("priority", 1, least=1)
     _check_fit(fields, subject, condition)
@@ -128,17 +128,19 @@ def _rule(fields: Fields) -> Rule | None:
     return Rule(subject, of, condition, threshold, by, min_n, priority) if subject and condition else None
 
 
-def _threshold(fields: Fields, condition: str, share: bool) -> float:
-    """What is compared with; 95 % is written 0.95."""
+def _threshold(fields: Fields, condition: str, bounded: bool) -> float:
+    """What is compared with; 95 % is written 0.95, and a margin of two points 0.02."""
+    if condition in COMPARING and bounded:
+        return fields.number(condition, "0 or more, below 1 (two points are 0.02)", lambda v: 0 <= v < 1, 0.0)
     if condition in COMPARING:
         return fields.number(condition, "0 or more", lambda v: v >= 0, 0.0)
-    if share:
-        return fields.number(condition, "a share between 0 and 1", lambda v: 0 <= v <= 1, 0.0)
+    if bounded:
+        return fields.number(condition, "a number between 0 and 1", lambda v: 0 <= v <= 1, 0.0)
     return fields.number(condition, "a number", lambda v: True, 0.0)
 
 
-def _is_share(subject: str | None, of: Measure | str | float) -> bool:
-    return subject == "slo_ms" or (isinstance(of, Measure) and of.kind == "share")
+def _is_bounded(subject: str | None, of: Measure | str | float) -> bool:
+    return subject == "slo_ms" or (isinstance(of, Measure) and of.bounded)
 
 
 def _subject(fields: Fields, subject: str) -> Measure | str | float:

@@ -70,6 +70,12 @@ class Measure:
         return inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
 
     @property
+    def bounded(self) -> bool:
+        """Whether its values are known to lie between 0 and 1."""
+        inner = self.params.get("of", self)
+        return inner.name != "DCG" and not hasattr(inner.definition.formula, "own")
+
+    @property
     def depth(self) -> int | None:
         """The rank at which the measure stops looking."""
         inner = self.params.get("of")
@@ -227,7 +233,7 @@ def parse(text: str | Measure) -> Measure:
     return _built(tree, text).complete()
 
 
-_TREC_EVAL = {
+TREC_EVAL = {
     "map": "AP",
     "gm_map": "gmAP",
     "recip_rank": "RR",
@@ -250,9 +256,9 @@ _TREC_EVAL = {
 def _from_trec_eval(text: str) -> str:
     """A measure by trec_eval's name, in our words: ndcg_cut_10 is nDCG@10."""
     name, _, cutoff = text.rpartition("_")
-    if cutoff.replace(".", "").isdigit() and _TREC_EVAL.get(name, "").endswith("@"):
-        return _TREC_EVAL[name] + cutoff
-    whole = _TREC_EVAL.get(text, text)
+    if cutoff.replace(".", "").isdigit() and TREC_EVAL.get(name, "").endswith("@"):
+        return TREC_EVAL[name] + cutoff
+    whole = TREC_EVAL.get(text, text)
     return text if whole.endswith("@") else whole
 
 
@@ -288,7 +294,7 @@ def _literal(node: ast.expr, text: str) -> Any:
 def _named(name: str, text: str) -> Measure:
     canonical = ALIASES.get(name.lower())
     if canonical is None:
-        _load_plugins()
+        load_plugins()
         canonical = ALIASES.get(name.lower())
     if canonical is None:
         _unknown(name, text)
@@ -303,7 +309,7 @@ def _unknown(name: str, text: str) -> NoReturn:
     raise MeasureError(f"there is no measure {name!r} (in {text!r}); {hint}")
 
 
-def _load_plugins() -> None:
+def load_plugins() -> None:
     """Measures that other packages offer under the entry point `assay.measures`."""
     global _PLUGINS_LOADED
     if not _PLUGINS_LOADED:

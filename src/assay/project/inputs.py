@@ -83,7 +83,7 @@ def _columns(given: Sequence[str]) -> dict[str, dict[str, str]]:
         if not equals or not fitting:
             known = "; ".join(f"{k}: {', '.join(names)}" for k, names in _COLUMNS.items())
             raise InputError(
-                f"--columns expects NAME=COLUMN or KIND:NAME=COLUMN such as run:doc_id=article ({known}), "
+                f"columns expect NAME=COLUMN or KIND:NAME=COLUMN such as run:doc_id=article ({known}), "
                 f"found {text!r}"
             )
         for each in fitting:
@@ -97,7 +97,7 @@ def _formats(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         kind, _, name = text.rpartition("=")
         if name not in FORMATS or kind not in ("", *KINDS):
-            raise InputError(f"--from expects one of {', '.join(FORMATS)}, or KIND=FORMAT, found {text!r}")
+            raise InputError(f"a format is one of {', '.join(FORMATS)}, or KIND=FORMAT, found {text!r}")
         made.update(dict.fromkeys((kind,) if kind else KINDS, name))
     return made
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 COLUMN = "latency_ms"
+_BARE = "a number a line"
 
 
 def read_latencies(path: str) -> Floats:
@@ -24,8 +25,9 @@ def read_latencies(path: str) -> Floats:
     try:
         frame = _READERS.get(Path(path).suffix, _delimited)(path)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise FormatError(f"expected latencies: {str(error).splitlines()[0]}", path) from None
-    name = COLUMN if COLUMN in frame.columns else frame.columns[0] if frame.width == 1 else None
+        raise FormatError(f"expected latencies: {str(error).splitlines()[0][:200]}", path) from None
+    bare = frame.width == 1 and frame.columns[0] == _BARE
+    name = COLUMN if COLUMN in frame.columns else _BARE if bare else None
     if name is None:
         raise FormatError(f"expected a column {COLUMN}, found {', '.join(frame.columns)}", path)
     return _checked(frame[name], path)
@@ -49,7 +51,9 @@ def _delimited(path: str) -> pl.DataFrame:
     with open(path, encoding="utf-8") as file:
         first = file.readline()
     separator = "\t" if "\t" in first else ","
-    return pl.read_csv(path, separator=separator, has_header=not _is_number(first), infer_schema=False)
+    named = not _is_number(first)
+    names = None if named else [_BARE]
+    return pl.read_csv(path, separator=separator, has_header=named, new_columns=names, infer_schema=False)
 
 
 def _is_number(text: str) -> bool:
@@ -78,7 +82,25 @@ def _arrow(path: str) -> pl.DataFrame:
     return pl.read_ipc(path)
 
 
+def _json(path: str) -> pl.DataFrame:
+    """A list of numbers, or of rows."""
+    import json
+
+    import polars as pl
+
+    with open(path, encoding="utf-8") as file:
+        try:
+            given = json.load(file)
+        except json.JSONDecodeError as error:
+            raise FormatError(f"expected a list of latencies in JSON: {error}", path) from None
+    rows = given if isinstance(given, list) else []
+    if rows and all(isinstance(row, dict) for row in rows):
+        return pl.DataFrame(rows, infer_schema_length=None)
+    return pl.DataFrame({_BARE: [row if isinstance(row, int | float) else None for row in rows]})
+
+
 _READERS: dict[str, Callable[[str], pl.DataFrame]] = {
+    ".json": _json,
     ".jsonl": _lines,
     ".ndjson": _lines,
     ".parquet": _parquet,

@@ -112,6 +112,8 @@ def open_project(
 ) -> Project:
     """The project of an assay.toml; other runs may take the place of those it names."""
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name the file in it, such as {path / FILE}")
     if not path.exists():
         raise InputError(f"there is no {path}: write one (see docs/gate.md), or name another with --project")
     fields = Fields(read_settings(path), "")

@@ -161,7 +161,8 @@ def _paired(
     summed = subject.kind in ("mean", "share") and len(differences) > 1
     deviation = float(differences.std(ddof=1)) if summed else None
     effect = _share_effect(up, down) if subject.kind == "share" else _effect(differences, deviation)
-    name = "McNemar" if subject.kind == "share" else test
+    flat = len(differences) > 1 and not np.ptp(differences)
+    name = "McNemar" if subject.kind == "share" else "sign" if flat and test in ("t", "bootstrap") else test
     counts = (wins, len(differences) - up - down, losses)
     return _made(subject, baseline, candidate, spread, level, name, p, counts, effect, deviation)
 

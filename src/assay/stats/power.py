@@ -85,8 +85,10 @@ class Size(NamedTuple):
     def words(self) -> str:
         """The verdict with what it rests on."""
         count = f"{self.n:,} {'query' if self.n == 1 else 'queries'}"
-        if self.detectable is None:
+        if self.n < 2:
             return f"{self.verdict}: too few to say anything of a difference ({count})"
+        if self.detectable is None:
+            return f"{self.verdict} by count: {count}; their differences do not vary"
         count += "" if self.by_count == self.verdict else f" ({self.by_count} by count)"
         more = self.needed is not None and self.needed > self.n
         needed_ = f"; {self.margin:g} would take {self.needed:,}" if more else ""
@@ -105,8 +107,10 @@ def size(n: int, deviation: float, margin: float = 0.01, alpha: float = 0.05) ->
     >>> size(280, 0.2).verdict, size(2000, 0.1).verdict
     ('unreliable', 'gates releases')
     """
-    smallest = detectable(deviation, n, alpha)
+    smallest = detectable(deviation, n, alpha) if deviation else None
     by_count = STEPS[sum(n >= count for count in _COUNTS)]
-    reached = 0 if smallest is None else sum(smallest <= margin * times for times in _MARGINS)
+    told = n > 1 and not deviation  # nothing varies, so nothing can be judged by how it does
+    reached = sum(smallest <= margin * times for times in _MARGINS) if smallest is not None else 0
+    reached = STEPS.index(by_count) if told else reached
     more = needed(margin, deviation, alpha) if deviation and smallest is not None else None
     return Size(n, by_count, STEPS[reached], smallest, margin, more)

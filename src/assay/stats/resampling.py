@@ -76,8 +76,11 @@ def drawn(first: int, last: int, n: int, seed: int) -> Ints:
 
 def resampled(summary: Callable[[Floats], Floats], values: Floats, resamples: int, seed: int) -> Floats:
     """A summary (of the rows of a table) of each sample of the values drawn with replacement."""
-    made = [summary(values[drawn(*span, len(values), seed)]) for span in _spans(resamples, len(values))]
-    return np.concatenate(made)
+
+    def one(span: tuple[int, int]) -> Floats:
+        return summary(values[drawn(*span, len(values), seed)])
+
+    return np.concatenate(list(ordered_map(one, _spans(resamples, len(values)))))
 
 
 def _product(rows: Floats, columns: Floats) -> Floats:

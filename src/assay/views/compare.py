@@ -51,7 +51,7 @@ def comparison_sections(made: Comparisons) -> list[Section]:
 
 
 def _left_out(made: Comparisons) -> list[str]:
-    return [f"{made.left_out:,} queries left out: not all have them"] * bool(made.left_out)
+    return [f"{made.left_out:,} queries left out: they are not in all runs"] * bool(made.left_out)
 
 
 def _differences(made: Comparisons, many: bool) -> Section:
@@ -163,7 +163,8 @@ def _alike(o: Overlap) -> str:
 
 
 def _short(e: Estimate) -> str:
-    return "–" if e.value is None else f"{e.value:.2f} ({number(e.low)[:4]} … {number(e.high)[:4]})"
+    value, low, high = ("–" if end is None else f"{end:.3f}" for end in e[:3])
+    return f"{value} ({low} … {high})"
 
 
 _CORRECTED = {

@@ -52,8 +52,8 @@ def _wrapped(note: str, mark: str) -> str:
 def _markdown(title: str, sections: Sequence[Section]) -> str:
     parts = [f"## {title}"]
     for s in sections:
-        parts += [f"### {s.title}"] * bool(s.title)
-        parts += ["\n".join(f"- {note}" for note in s.notes)] * bool(s.notes)
+        parts += [f"### {text.as_markdown(s.title)}"] * bool(s.title)
+        parts += ["\n".join(f"- {text.as_markdown(note)}" for note in s.notes)] * bool(s.notes)
         parts += [text.markdown(s.head, s.rows)] * bool(s.rows)
     return "\n\n".join(parts)
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 BAR = 28
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -54,9 +55,18 @@ def _is_number(cell: str) -> bool:
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
-    escaped = [[_on_one_line(cell).replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    escaped = [[as_markdown(_on_one_line(cell)).replace("|", "\\|") for cell in row] for row in (head, *rows)]
     escaped.insert(1, ["---"] * len(head))
     return "\n".join(f"| {' | '.join(row)} |" for row in escaped)
+
+
+def as_markdown(words: str) -> str:
+    """A text in which nothing is taken for a tag.
+
+    >>> as_markdown("p < 0.05 <b>")
+    'p < 0.05 &lt;b>'
+    """
+    return _TAG.sub("&lt;", words)
 
 
 def csv(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
