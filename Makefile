@@ -27,7 +27,7 @@ help: ## what there is
 	$(BIN)/pip install --quiet --constraint constraints.txt --group bench
 	touch $@
 
-demo: .venv/demo ## score two searches of a help centre, side by side and by slice
+demo: .venv/demo ## score, compare, explain and gate two searches of a help centre
 	$(BIN)/assay demo
 
 lint: .venv/test ## style, types and the order of imports

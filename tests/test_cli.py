@@ -292,3 +292,18 @@ def test_a_guide_is_scored_with_a_run_by_text(folder: Path, capsys: pytest.Captu
         ["", "", "RR", "0.5"],
         ["category", "x", "RR", "0.5"],
     ]
+
+
+def test_a_fault_of_the_program_is_not_taken_for_a_failed_gate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from assay.cli import eval as scoring
+    from assay.cli import run
+
+    def broken(arguments: object) -> None:
+        raise ZeroDivisionError("whatever")
+
+    monkeypatch.setattr(scoring, "command", broken)
+    assert run(["eval", "a", "b"]) == 70
+    assert "ZeroDivisionError" in (said := capsys.readouterr().err)
+    assert "fault of Assay" in said

@@ -163,3 +163,12 @@ def test_only_the_result_goes_to_standard_output(demo: Path) -> None:
 def test_help_says_the_exit_codes() -> None:
     shown = parser().format_help()
     assert "exit codes: 0 passed; 1 failed; 2 wrong use or bad input; 3 cannot be decided" in shown
+
+
+def test_a_failed_gate_whose_output_is_cut_still_fails(demo: Path) -> None:
+    many = "".join(BETTER.replace("0.01", f"0.{i:03}") for i in range(400, 800))
+    (demo / "many.toml").write_text(PROJECT + many)
+    program = Path(sys.executable).parent / "assay"
+    script = f"'{program}' gate --project many.toml | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], cwd=demo, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "1", done.stderr

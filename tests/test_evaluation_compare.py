@@ -27,7 +27,7 @@ DL2019 = ("bm25base_p", "ICT-BERT2", "p_bert")
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}, "q4": {"d": 1}}
 BEFORE = {"q1": ["a"], "q2": ["x", "b"], "q3": ["x"], "q4": ["d"]}
 AFTER = {"q1": ["x", "a"], "q2": ["b"], "q3": ["c"], "q4": ["d"]}
-KINDS = ("R@10", "Success@1", "Quantile(R@10, 0.05)", "gmAP", "ZeroHit@10")
+KINDS = ("R@10", "Success@1", "Quantile(R@10, 0.4)", "gmAP", "ZeroHit@10")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def two(dl2019: dict[str, Any]) -> Comparisons:
 
 @pytest.fixture(scope="module")
 def three(dl2019: dict[str, Any]) -> Comparisons:
-    return compare(dl2019["qrels"], *many(dl2019), [*COMPARED, "gmAP", "Quantile(R@10, 0.05)"])
+    return compare(dl2019["qrels"], *many(dl2019), [*COMPARED, "gmAP", "Quantile(R@10, 0.4)"])
 
 
 def many(dl2019: dict[str, Any]) -> tuple[Any, list[Any]]:
@@ -142,8 +142,8 @@ def test_quantiles_and_geometric_means_are_compared(three: Comparisons) -> None:
     logs = [np.log(np.maximum(scores["gmAP"], 1e-5)) for scores in (before, after)]
     assert row.difference.value == pytest.approx(math.exp(logs[1].mean()) - math.exp(logs[0].mean()))
     assert row.p == pytest.approx(stats.ttest_rel(logs[1], logs[0]).pvalue)
-    row = three.find("Quantile(R@10, 0.05)", "input.p_bert")
-    ends = [sorted(scores["Quantile(R@10, 0.05)"])[2] for scores in (before, after)]  # 5 % of 43: the third
+    row = three.find("Quantile(R@10, 0.4)", "input.p_bert")
+    ends = [sorted(scores["Quantile(R@10, 0.4)"])[17] for scores in (before, after)]  # 40 % of 43: the 18th
     assert (row.baseline, row.candidate, row.test) == (*ends, "bootstrap")
     assert row.p is not None
 
@@ -303,10 +303,32 @@ def test_slices_of_no_query_one_and_two_are_undefined_not_nan(test: str) -> None
     made = compare_scores(made_up(9, 0), {"c": made_up(9, 1)}, small, options=Options(test=test))
     for row in made.rows:
         json.dumps(plain(row), allow_nan=False)
-        assert (row.p is None) == (row.corrected is None) == (row.value in ("0", "1"))
-        assert (row.difference.low is None) == (row.value in ("0", "1"))
+        few = ("0", "1", "2") if row.measure.startswith("Quantile") else ("0", "1")
+        assert (row.p is None) == (row.corrected is None) == (row.value in few)
+        assert (row.difference.low is None) == (row.value in few)
         assert (row.difference.value is None) == (row.value == "0")
     assert made.readings
+
+
+@pytest.mark.parametrize(("q", "enough"), [(0.05, 72), (0.1, 36), (0.5, 6)])
+def test_a_quantile_is_compared_where_its_own_interval_has_both_ends(q: float, enough: int) -> None:
+    for n in (enough - 1, enough):
+        before, after = (np.random.default_rng(seed).random(n) for seed in (0, 1))
+        ids, name = [str(i) for i in range(n)], f"Quantile(R@10, {q})"
+        made = compare_scores(Scores(ids, {name: before}), {"c": Scores(ids, {name: after})})
+        assert (made.find(name).p is None) == (n < enough)
+        assert (made.find(name).above(-0.9) is None) == (n < enough)
+
+
+def test_scores_may_be_named_as_other_tools_name_them() -> None:
+    base, other = ({"ndcg_cut_10": np.ones(4)}, {"nDCG@10": np.zeros(4)})
+    made = compare_scores(Scores(list("abcd"), base), {"c": Scores(list("abcd"), other)})
+    assert made.find("nDCG@10").difference.value == -1.0
+
+
+def test_the_rows_of_one_run_are_one_candidate() -> None:
+    rows = [{"query_id": "q", "doc_id": doc, "score": -place} for place, doc in enumerate("xab")]
+    assert compare({"q": {"a": 1}}, rows, rows, ["RR@10"]).candidates == ["candidate"]
 
 
 def test_no_slice_is_read_from_queries_that_are_too_few() -> None:
@@ -433,7 +455,7 @@ def test_a_comparison_is_found_by_any_spelling_of_its_measure() -> None:
 
 
 def test_identical_runs_differ_by_nothing(dl2019: dict[str, Any]) -> None:
-    measures = [*COMPARED, "gmAP", "Quantile(R@10, 0.05)", "AP"]
+    measures = [*COMPARED, "gmAP", "Quantile(R@10, 0.4)", "AP"]
     made = compare(dl2019["qrels"], dl2019["p_bert"], dl2019["p_bert"], measures)
     for row in made.rows:
         assert (row.difference.value, row.p, row.corrected) == (0.0, 1.0, 1.0)

@@ -131,6 +131,18 @@ def test_a_rule_that_merely_holds_outweighs_nothing() -> None:
     assert verdict.words.endswith("; priority 2 decides")
 
 
+def test_a_win_outweighs_nothing_while_its_own_priority_has_an_open_question() -> None:
+    rules = [
+        {"measure": "nDCG@10", "better_by": 0.01},
+        {"measure": "R@10", "at_least": 0.5},
+        {"measure": "P@10", "at_least": 0.9, "priority": 2},
+    ]
+    flat = spread(0.5, 0.1)
+    columns = {"nDCG@10": moved(0.1), "R@10": (flat, flat), "P@10": (flat, flat)}
+    verdict = held(rules, columns, undecided="pass")
+    assert (verdict.status, verdict.outweighed) == ("failed", [])
+
+
 def test_an_open_question_at_priority_1_is_not_closed_by_priority_2() -> None:
     rules = [
         {"measure": "R@10", "better_by": 0.01},

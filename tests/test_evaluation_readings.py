@@ -42,7 +42,6 @@ GIVEN: list[tuple[str, Moves]] = [
     ("torn", {"nDCG@10": "down", "ZeroHit@10": "up", "AP": "open"}),
     ("more complete", {"R@10": "up", "RR@10": "same"}),
     ("more complete", {"RCap@10": "up", "P@1": "open"}),
-    ("more complete", {"RR@10": "up", "R@100": "up", "Success@1": "same"}),
     ("more complete", {"R@10": "up", "RR@10": "down"}),
     ("open", {"nDCG@10": "nearly up", "AP": "open"}),
     ("first hit better", {"RR@10": "up", "R@10": "same"}),
@@ -77,6 +76,8 @@ NOT_GIVEN: list[tuple[str, Moves]] = [
     ("more complete", {"R@10": "up", "RR@10": "nearly up", "AP": "open"}),
     ("more complete", {"R@10": "nearly up", "RR@10": "same", "AP": "open"}),
     ("more complete", {"R@10": "same", "RR@10": "same"}),
+    ("more complete", {"RR@10": "up", "R@100": "up", "Success@1": "same"}),  # one of the first hits is better
+    ("noise", {"R@10": "up", "P@10": (0, 3)}),  # down by less than the margin
     ("more complete", {"R@10": "up", "P@10": "same"}),  # P@10 says nothing of the first hit
     ("first hit better", {"RR@10": "up", "R@10": "up"}),
     ("first hit better", {"RR@10": "up", "R@10": "nearly up", "AP": "open"}),

@@ -183,4 +183,4 @@ def test_tukey_names_every_pair_once() -> None:
 def test_tukey_of_systems_that_never_differ_shows_no_difference() -> None:
     values = np.repeat(layout(8, 1), 3, axis=1)
     assert {pair[2:] for pair in tukey(values)} == {(0.0, 0.0, 0.0, 1.0)}
-    assert tukey(np.tile([0.25, 0.5], (8, 1)))[0].p == 0.0
+    assert tukey(np.tile([0.25, 0.5], (8, 1)))[0].p == 2**-7  # as the exact randomisation test

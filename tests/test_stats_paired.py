@@ -230,5 +230,7 @@ def test_moments_are_numpys() -> None:
     assert np.isnan([mean[2], deviation[2]]).all()
 
 
-def test_tests_that_draw_at_random_are_named() -> None:
-    assert set(paired.RESAMPLED) == set(FEW) <= set(TESTS)
+def test_no_draw_makes_a_p_of_0() -> None:
+    certain = np.full((40, 1), 0.5) + np.linspace(-0.01, 0.01, 40)[:, None]
+    assert paired.bootstrap(certain, 99, 0)[0] == pytest.approx(0.01)
+    assert paired.randomisation(certain, 99, 0)[0] == pytest.approx(0.01)

@@ -180,8 +180,6 @@ def test_resampled_spreads_hold_the_difference_and_are_the_same_for_the_same_see
     low, high = ends(made)
     assert low <= last - first <= high
     assert ends(make(before, after, kind, 3)) == (low, high)
-    if kind == "geometric":
-        assert ends(make(before, after, kind, 4)) != (low, high)
 
 
 @pytest.mark.parametrize("make", [spreads.paired, spreads.unpaired])
@@ -239,7 +237,7 @@ def test_queries_that_all_agree_show_no_more_than_a_coin_that_always_falls_alike
 def test_samples_that_do_not_vary_differ_or_do_not() -> None:
     same, other = welch(np.ones(3), np.ones(4)), welch(np.ones(3), np.zeros(4))
     assert (ends(same), same.two_sided()) == ((0.0, 0.0), 1.0)
-    assert (ends(other), other.two_sided()) == ((-1.0, -1.0), 0.0)
+    assert (ends(other), other.two_sided()) == ((-1.0, -1.0), 2 * 0.5**6)  # seven queries say so
 
 
 @quick

@@ -57,7 +57,7 @@ def _command(name: str, argv: list[str]) -> int:
     except SystemExit as left:  # argparse has said why
         return int(left.code or 0)
     except BrokenPipeError:  # whoever read us has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        close_output()
         return 0
     except OSError as error:  # a disk that is full, for one
         return _say(f"assay {name}: {error}")
@@ -65,9 +65,20 @@ def _command(name: str, argv: list[str]) -> int:
         return _say("interrupted", 130)
     except Exception as error:
         code = getattr(error, "exit_code", None)
-        if code is None:
-            raise
-        return _say(f"assay {name}: {error}", code)
+        return _fault(name) if code is None else _say(f"assay {name}: {error}", code)
+
+
+def close_output() -> None:
+    """Send what is still to be printed nowhere: nobody reads it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _fault(name: str) -> int:
+    """Say where a fault of the program is; it leaves with a code of its own, not that of a failed gate."""
+    import traceback
+
+    traceback.print_exc()
+    return _say(f"assay {name}: this is a fault of Assay; please report what stands above", 70)
 
 
 def _say(problem: str, code: int = 2) -> int:
@@ -79,7 +90,7 @@ def help_text() -> str:
     """What `assay --help` prints."""
     width = max(map(len, COMMANDS))
     commands = "\n".join(f"  assay {name:<{width}}  {what}" for name, what in COMMANDS.items())
-    return f"""Assay tells whether a search is good, for whom it fails, and how sure that is.
+    return f"""Assay tells whether a search is good, for whom it fails, whether a change is real and may ship.
 
 {commands}
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from assay.cli import close_output
 from assay.cli.inputs import watched
 from assay.cli.parsers import add_format, make_parser
 from assay.core.errors import InputError
@@ -49,7 +50,10 @@ def command(arguments: argparse.Namespace) -> int:
     made = project.gate(watched)
     for style, path in outputs:
         _written(path, verdict(made, style) + "\n")
-    print(verdict(made, arguments.format))
+    try:
+        print(verdict(made, arguments.format), flush=True)
+    except BrokenPipeError:  # whoever reads it has seen enough; the verdict stands
+        close_output()
     if arguments.format != "table":
         print(made.words, file=sys.stderr)
     return made.exit_code

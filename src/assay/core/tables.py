@@ -336,6 +336,11 @@ class Scores:
     def __getitem__(self, measure: object) -> Floats:
         return self.values[str(measure)]
 
+    def take(self, rows: Ints) -> Scores:
+        """The scores of some of the queries, by their places."""
+        ids = [self.query_ids[row] for row in rows.tolist()]
+        return Scores(ids, {name: values[rows] for name, values in self.values.items()})
+
     def __len__(self) -> int:
         return len(self.query_ids) * len(self.values)
 

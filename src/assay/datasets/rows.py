@@ -179,7 +179,9 @@ def keyed(rows: Iterable[Row], kind: Kind, columns: Mapping[str, str], label: st
     for count, (line, row) in enumerate(_renamed_rows(rows, kind, columns, label)):
         _check_keyed(line, row, key, seen, label)
         for name, value in row.items():
-            made.setdefault(name, [None] * count).append(value)
+            if name not in made:
+                made[name] = [None] * count
+            made[name].append(value)
         for column in made.values():
             if len(column) == count:
                 column.append(None)

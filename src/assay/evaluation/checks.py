@@ -49,7 +49,8 @@ class Check:
             return ""
         if self.worse:
             return ": worse, but too near to tell whether by more than that"
-        return ": too few to tell" if self.clear else ": too near to tell"
+        near = self.value.value is not None and abs(self.value.value - self.edge) < 1e-6
+        return ": too few to tell" if self.clear and not near else ": too near to tell"
 
     @property
     def worse(self) -> bool:
@@ -81,10 +82,10 @@ class Check:
             return f"judge {what} for which {self.rule.of} is defined"
         if self.rule.subject == "figure":
             return f"measure it more closely, or {move}"
-        if self.clear:
-            return f"measure more {what}"
         if abs(self.value.value - self.edge) < 1e-6:
             return f"it lies on the threshold, where no number of {what} can tell: {move}"
+        if self.clear:
+            return f"measure more {what}"
         enough = self.enough
         if enough is None or enough <= self.value.n:
             return f"measure more {what}, or {move}"

@@ -217,7 +217,8 @@ def compare(
     2
     """
     options = Options(test, correction, margin, level, seed, permutations)
-    given = candidates if isinstance(candidates, list | tuple) else [candidates]
+    several = isinstance(candidates, list | tuple) and not _is_rows(candidates)
+    given = list(candidates) if several else [candidates]
     if not given:
         raise InputError("expected at least one candidate, found none")
     wanted = chosen(measures)
@@ -226,6 +227,12 @@ def compare(
         for run in (baseline, *given)
     ]
     return compare_evaluations(named(made), options, only_common, configurations or {})
+
+
+def _is_rows(given: Sequence[Any]) -> bool:
+    """Whether a list holds the rows of one run rather than several runs."""
+    first = given[0] if given else None
+    return isinstance(first, Mapping) and all(isinstance(v, str | int | float) for v in first.values())
 
 
 def named(evaluations: list[Evaluation]) -> list[Evaluation]:
@@ -250,7 +257,7 @@ def compare_evaluations(
         names = ", ".join(e.name for e in evaluations)
         raise InputError(f"expected configurations of {names}, found one of {', '.join(sorted(unknown))}")
     kept = _kept(evaluations, only_common)
-    scores = {e.name: _among(e.scores, kept) for e in evaluations}
+    scores = {e.name: e.scores.take(kept) for e in evaluations}
     slices = [part.among(kept) for part in evaluations[0].slices]
     first = evaluations[0]
     made = compare_scores(
@@ -331,6 +338,11 @@ def compare_scores(
     return Comparisons(baseline_name, list(candidates), measures, rows, options, everyone, left_out=left_out)
 
 
+def _spelled(scores: Scores) -> Scores:
+    """The scores under the names that measures have here: ndcg_cut_10 is nDCG@10."""
+    return Scores(scores.query_ids, {str(parse(name)): values for name, values in scores.values.items()})
+
+
 def _shared_measures(everyone: Mapping[str, Scores]) -> tuple[Measure, ...]:
     """The measures that all scores have."""
     first, *others = everyone.values()
@@ -354,17 +366,9 @@ def _aligned(
     made = {}
     for name, scores in everyone.items():
         row = {query: i for i, query in enumerate(scores.query_ids)}
-        made[name] = _among(scores, np.array([row[query] for query in order]))
+        made[name] = scores.take(np.array([row[query] for query in order]))
     kept = np.array([i for i, query in enumerate(first.query_ids) if query in common])
     return made, [part.among(kept) for part in slices]
-
-
-def _among(scores: Scores, kept: Ints) -> Scores:
-    """The scores of some of the queries."""
-    if len(kept) == len(scores.query_ids) and (kept == np.arange(len(kept))).all():
-        return scores
-    ids = [scores.query_ids[row] for row in kept.tolist()]
-    return Scores(ids, {name: values[kept] for name, values in scores.values.items()})
 
 
 def _compared(

@@ -189,7 +189,8 @@ def evaluate(
     parts = _slices(by, table, qrels, documents) if by else []
     if only_common and counts.missing_from_run:
         kept = np.flatnonzero(matches.returned)
-        scores, ranges = _only(kept, scores, ranges)
+        scores = scores.take(kept)
+        ranges = {m: (low[kept], high[kept]) for m, (low, high) in ranges.items()}
         parts = [part.among(kept) for part in parts]
     return Evaluation(source.name, wanted, scores, counts, parts, ranges, level, seed, matches)
 
@@ -251,12 +252,3 @@ def least_relevant(measure: Measure) -> int:
     """The lowest grade that the measure takes for relevant."""
     inner = measure.params.get("of", measure)
     return int(inner.params.get("rel") or 1)
-
-
-def _only(
-    kept: Any, scores: Scores, ranges: dict[str, tuple[Floats, Floats]]
-) -> tuple[Scores, dict[str, tuple[Floats, Floats]]]:
-    """The scores of some of the queries."""
-    names = [scores.query_ids[row] for row in kept.tolist()]
-    columns = {name: values[kept] for name, values in scores.values.items()}
-    return Scores(names, columns), {m: (a[kept], b[kept]) for m, (a, b) in ranges.items()}

@@ -207,8 +207,8 @@ def _compared(rule: Rule, row: Comparison, where: str) -> Check:
     low, high = (e.low, e.high) if not row.lower_is_better else (_minus(e.high), _minus(e.low))
     value = Estimate(row.improvement, low, high, e.level, e.n)
     if rule.condition == "no_worse_than":
-        edge = -rule.threshold
-        return Check(rule, where, value, row.above(edge), row.below(edge), row.deviation)
+        holds, fails = row.not_inferior(rule.threshold), row.below(-rule.threshold)
+        return Check(rule, where, value, holds, fails, row.deviation)
     return Check(rule, where, value, row.above(rule.threshold), row.below(rule.threshold), row.deviation)
 
 
@@ -223,7 +223,8 @@ def _alone(rule: Rule, values: Floats, candidate: Evaluation, where: str) -> Che
     value = estimate(values, rule.of.kind, candidate.level, candidate.seed, q)
     found = sides(values, rule.of.kind, rule.threshold, q, past=rule.condition == "at_most")
     known = values[~np.isnan(values)]
-    deviation = float(known.std(ddof=1)) if len(known) > 1 else None
+    summed = rule.of.kind in ("mean", "share") and len(known) > 1
+    deviation = float(known.std(ddof=1)) if summed else None
     return Check(rule, where, value, *_turned(rule, found), deviation)
 
 

@@ -58,8 +58,11 @@ class Compared:
         self, key: str, gained: Callable[[Measure], bool], other: Callable[[Measure], bool], text: str
     ) -> Reading | None:
         """One side rose while the other stayed, or fell."""
+        others = self.those(other)
+        if any(self.state(row) == "up" for row in others):
+            return None
         for up in self.those(gained):
-            for row in self.those(other) if self.state(up) == "up" else ():
+            for row in others if self.state(up) == "up" else ():
                 if row.moved() == "down" and self.state(row) != "same":
                     return self.reading(key, text.format("worse"), up, row)
                 if self.quiet(row):
@@ -166,8 +169,8 @@ def _open(c: Compared, row: Comparison) -> Reading:
     """Too few queries to tell, or enough of them and nothing shown all the same."""
     paired = row.wins is not None
     made = size(row.difference.n, row.deviation or 0.0, c.margin, 1 - row.difference.level)
-    few = made.detectable is None or made.detectable > c.margin
-    if (paired and row.deviation is not None and few) or row.difference.n < 2:
+    few = row.p is None if row.deviation is None else made.detectable is None or made.detectable > c.margin
+    if (paired and few) or row.difference.n < 2:
         return c.reading("too few queries", f"too few queries to tell ({made.words})", row)
     return c.reading("open", "neither a difference that matters nor its absence is shown", row)
 
@@ -186,7 +189,7 @@ def noise(c: Compared) -> Reading | None:
     """Recall rose and precision fell."""
     for found in c.those(coverage):
         for kept in c.those(precision):
-            if c.state(found) == "up" and kept.moved() == "down":
+            if c.state(found) == "up" and c.state(kept) == "down":
                 text = "recall is up and precision is down: more is found, and with it more noise"
                 return c.reading("noise", text, found, kept)
     return None
@@ -206,7 +209,12 @@ def tail_moved(c: Compared) -> Reading | None:
                     if others
                     else ""
                 )
-                text = f"mean recall ({mean.measure}) is {c.still(mean)}, but the tail is {word}{turn}"
+                little = (
+                    f" (by less than {c.margin:g})" if all(c.state(row) == "same" for row in rows) else ""
+                )
+                text = (
+                    f"mean recall ({mean.measure}) is {c.still(mean)}, but the tail is {word}{little}{turn}"
+                )
                 return c.reading(f"tail {word}", text, mean, *rows, *others)
     return None
 
@@ -227,8 +235,8 @@ def head_over_tail(c: Compared) -> Reading | None:
 
 def slices_worse(c: Compared) -> Reading | None:
     """Some slices got worse although the whole did not."""
-    fine = {row.measure: row for row in c.whole if row.moved() != "down"}
-    worse = [row for row in c.rows if row.column and row.moved() == "down" and row.measure in fine]
+    fine = {row.measure: row for row in c.whole if c.state(row) != "down"}
+    worse = [row for row in c.rows if row.column and c.state(row) == "down" and row.measure in fine]
     if not worse:
         return None
     names = ", ".join(dict.fromkeys(row.slice for row in worse))

@@ -173,5 +173,5 @@ def _check_fit(fields: Fields, subject: str | None, condition: str | None) -> No
 
 def _is_percentile(value: Any) -> bool:
     digits = str(value).removeprefix("p")
-    known = isinstance(value, str) and value.startswith("p") and digits.replace(".", "", 1).isdigit()
+    known = isinstance(value, str) and value.startswith("p") and digits.replace(".", "", 1).isdecimal()
     return known and 0 < float(digits) < 100

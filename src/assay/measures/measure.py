@@ -228,7 +228,7 @@ def parse(text: str | Measure) -> Measure:
         source = re.sub(r"(?i)\b11pt\b", "Pt11", source)
     try:
         tree = ast.parse(source.strip(), mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # a NUL is a ValueError in some versions of Python
         raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}") from None
     return _built(tree, text).complete()
 

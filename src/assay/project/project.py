@@ -145,7 +145,8 @@ def _system(fields: Fields, folder: Path, run: str | None) -> System:
     fields.done()
     if isinstance(figures, str):
         figures = str(folder / figures)
-    return System(run or names["run"], names["config"], names["latencies"], figures)
+    config = None if run else names["config"]  # it is of the run that is named beside it
+    return System(run or names["run"], config, names["latencies"], figures)
 
 
 def _is_figures(value: Any) -> bool:

@@ -102,10 +102,12 @@ def tukey(values: Floats, level: float = 0.95, paired: bool = True) -> list[Pair
         residuals = residuals - residuals.mean(axis=1, keepdims=True)
         df = (n - 1) * (systems - 1)
     error = math.sqrt(float((residuals**2).sum()) / df / n)
+    flat = error <= 1e-12 * float(np.abs(values).max(initial=0))  # all queries agree, as in the paired t test
     reach = float(studentized_range.ppf(level, systems, df)) * error
     made = []
     for a, b in combinations(range(systems), 2):
         gap = float(means[b] - means[a])
-        p = float(studentized_range.sf(abs(gap) / error, systems, df)) if error else float(gap == 0)
+        alike = 1.0 if abs(gap) <= n * error else 2.0 ** (1 - n)
+        p = alike if flat else float(studentized_range.sf(abs(gap) / error, systems, df))
         made.append(Pair(a, b, gap, gap - reach, gap + reach, p))
     return made

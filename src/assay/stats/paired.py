@@ -32,7 +32,7 @@ def t(differences: Floats) -> Floats:
 
 
 def wilcoxon(differences: Floats) -> Floats:
-    """Wilcoxon's signed ranks, zeros left out, as scipy.stats.wilcoxon."""
+    """Wilcoxon's signed ranks of the differences that are not 0, as scipy.stats.wilcoxon has it for them."""
     from scipy.stats import rankdata
     from scipy.stats import wilcoxon as signed_ranks
 
@@ -90,7 +90,6 @@ TESTS: dict[str, Callable[..., Floats]] = {
     "randomisation": randomisation,
     "bootstrap": bootstrap,
 }
-RESAMPLED = ("randomisation", "bootstrap")  # take a number of permutations and a seed
 
 
 def moments(differences: Floats) -> tuple[Floats, Floats]:

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from assay.core.texts import Floats
-from assay.stats.intervals import RESAMPLES, logarithms, place
-from assay.stats.resampling import resampled, resampled_means
+from assay.stats.intervals import RESAMPLES, logarithms, order_statistic, place
+from assay.stats.resampling import resampled
 
 Ends = tuple[float | None, float | None]
 
@@ -51,7 +51,9 @@ class Normal(NamedTuple):
         """How plausible it is that the true difference is at most the margin."""
         from scipy.special import stdtr
 
-        if self.error <= 1e-15:  # all queries agree: the chance that they would, by signs thrown at random
+        if self.error <= max(
+            1e-15, 1e-12 * abs(self.centre)
+        ):  # all queries agree: the chance that they would, by signs thrown at random
             chance = 0.5 ** (self.df + 1)
             return 0.5 if self.centre == margin else chance if self.centre > margin else 1 - chance
         return float(stdtr(self.df, (margin - self.centre) / self.error))
@@ -106,10 +108,12 @@ def paired(baseline: Floats, candidate: Floats, kind: str, seed: int = 0, q: flo
         return Unknown()
     if kind == "share":
         return bonett_price(int((candidate > baseline).sum()), int((candidate < baseline).sum()), n)
-    if kind in ("quantile", "geometric"):
-        return _resampled(baseline, candidate, kind, (seed, seed), q)
-    differences = candidate - baseline
-    return Normal(float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(n), n - 1)
+    if kind == "quantile":
+        return _resampled(baseline, candidate, (seed, seed), q)
+    centre = float((candidate - baseline).mean())
+    if kind == "geometric":
+        centre, baseline, candidate = _pulled(baseline, candidate)
+    return Normal(centre, float((candidate - baseline).std(ddof=1)) / math.sqrt(n), n - 1)
 
 
 def bonett_price(gained: int, lost: int, n: int) -> Normal:
@@ -125,8 +129,11 @@ def unpaired(baseline: Floats, candidate: Floats, kind: str, seed: int = 0, q: f
         return Unknown()
     if kind == "share":
         return agresti_caffo(baseline.sum(), len(baseline), candidate.sum(), len(candidate))
-    if kind in ("quantile", "geometric"):
-        return _resampled(baseline, candidate, kind, (seed, seed + 1), q)
+    if kind == "quantile":
+        return _resampled(baseline, candidate, (seed, seed + 1), q)
+    if kind == "geometric":
+        centre, baseline, candidate = _pulled(baseline, candidate)
+        return welch(baseline, candidate)._replace(centre=centre)
     return welch(baseline, candidate)
 
 
@@ -135,7 +142,7 @@ def welch(baseline: Floats, candidate: Floats) -> Normal:
     errors = [sample.var(ddof=1) / len(sample) for sample in (baseline, candidate)]
     total = sum(errors)
     freedom = [e * e / (len(s) - 1) for e, s in zip(errors, (baseline, candidate), strict=True)]
-    df = total * total / sum(freedom) if total else math.inf
+    df = total * total / sum(freedom) if total else len(baseline) + len(candidate) - 2
     return Normal(float(candidate.mean() - baseline.mean()), math.sqrt(total), float(df))
 
 
@@ -146,16 +153,29 @@ def agresti_caffo(hits: float, n: int, other_hits: float, other_n: int) -> Norma
     return Normal(second - first, math.sqrt(error), math.inf)
 
 
-def _resampled(baseline: Floats, candidate: Floats, kind: str, seeds: tuple[int, int], q: float) -> Resampled:
-    """Differences of summaries; the same seed for both draws the same queries."""
-    before, after = (_summaries(v, kind, s, q) for v, s in zip((baseline, candidate), seeds, strict=True))
+def _pulled(baseline: Floats, candidate: Floats) -> tuple[float, Floats, Floats]:
+    """The difference of two geometric means, and how far each value pulls at its own (the delta method)."""
+    means, pulls = [], []
+    for values in (baseline, candidate):
+        logs = logarithms(values)
+        means.append(math.exp(float(logs.mean())))
+        pulls.append(means[-1] * (logs - logs.mean()))
+    return means[1] - means[0], pulls[0], pulls[1]
+
+
+def _resampled(baseline: Floats, candidate: Floats, seeds: tuple[int, int], q: float) -> Spread:
+    """Differences of quantiles in samples drawn again; the same seed for both draws the same queries.
+
+    Too few values have no interval around their quantile, and drawing them again makes them no more.
+    """
+    ends = [end for values in (baseline, candidate) for end in order_statistic(values, q, 0.95)[1:3]]
+    if None in ends:
+        return Unknown()
+    before, after = (_quantiles(v, s, q) for v, s in zip((baseline, candidate), seeds, strict=True))
     return Resampled(np.sort(after - before))
 
 
-def _summaries(values: Floats, kind: str, seed: int, q: float) -> Floats:
-    """What samples of the values, drawn with replacement, sum up to."""
-    if kind == "geometric":
-        logs: Floats = resampled_means(logarithms(values)[:, None], RESAMPLES, seed)[:, 0]
-        return np.exp(logs)
+def _quantiles(values: Floats, seed: int, q: float) -> Floats:
+    """The quantiles of samples of the values, drawn with replacement."""
     at = place(len(values), q)
     return resampled(lambda rows: np.partition(rows, at, axis=1)[:, at], values, RESAMPLES, seed)

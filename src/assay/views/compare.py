@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -98,7 +99,7 @@ def p_value(p: float | None) -> str:
 def _scale(spans: Sequence[tuple[float | None, ...]]) -> tuple[float, float]:
     """An axis with 0 in its middle that holds every interval."""
     ends = [abs(end) for span in spans for end in span if end is not None]
-    reach = round(max([0.01, *ends]) * 1.05, 2)
+    reach = math.ceil(max([0.01, *ends]) * 100) / 100
     return -reach, reach
 
 
