@@ -319,7 +319,7 @@ def compare_scores(
         raise InputError(
             f"expected a candidate with a name of its own, found the baseline's, {baseline_name!r}"
         )
-    everyone = {baseline_name: baseline, **candidates}
+    everyone = {name: _spelled(scores) for name, scores in {baseline_name: baseline, **candidates}.items()}
     measures = _shared_measures(everyone)
     before = len(baseline.query_ids)
     if options.paired:
