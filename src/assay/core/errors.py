@@ -7,6 +7,7 @@
     │   ├── MeasureError        a measure's name or parameter is wrong
     │   ├── ConfigurationError  settings are wrong (all of them, by field)
     │   └── MissingExtraError   an optional library is not installed
+    ├── StoreError              what is remembered cannot be reached, read or written
     └── UndecidableError        the input is sound, but nothing can be said from it
 
 Each message says what was expected, what was found and what to do.
@@ -58,6 +59,10 @@ class MissingExtraError(InputError, ImportError):
 
     def __init__(self, library: str, purpose: str, extra: str) -> None:
         super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'assay[{extra}]'")
+
+
+class StoreError(AssayError):
+    """What is remembered cannot be reached, read or written."""
 
 
 class UndecidableError(AssayError):

@@ -1,0 +1,1 @@
+"""What is remembered: records in SQL, tables as Parquet by digest, and what joins them."""
