@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.core.errors import AssayError as AssayError
+    from assay.core.records import Experiment as Experiment
     from assay.core.tables import Documents as Documents
     from assay.core.tables import Qrels as Qrels
     from assay.core.tables import Queries as Queries
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from assay.measures import Measure as Measure
     from assay.measures import measure as measure
     from assay.measures import parse as parse
+    from assay.store.store import Store as Store
 
     AP: Measure
     DCG: Measure
@@ -58,6 +60,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "assay.core.errors": ("AssayError",),
+    "assay.core.records": ("Experiment",),
     "assay.core.tables": ("Documents", "Qrels", "Queries", "Run", "Scores"),
     "assay.datasets": ("Collection", "open_run", "read", "write"),
     "assay.datasets.guide": ("query_id",),
@@ -66,6 +69,7 @@ _HOMES = {
     "assay.evaluation.failures": ("Failures", "failures"),
     "assay.evaluation.gate": ("Verdict", "gate"),
     "assay.measures": ("Measure", "measure", "parse"),
+    "assay.store.store": ("Store",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

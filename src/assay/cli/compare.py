@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from assay.cli.inputs import Inputs, add_inputs, watched
-from assay.cli.parsers import add_format, add_intervals, add_measures, add_qrels, make_parser
+from assay.cli.inputs import Inputs, add_inputs, configurations, watched
+from assay.cli.parsers import add_config, add_format, add_intervals, add_measures, add_qrels, make_parser
+from assay.cli.saving import add_saving, digested, save
 from assay.core.errors import InputError
+from assay.core.groups import Blocks
 from assay.evaluation.compare import COMPARED, MARGIN, Comparisons, compare
-from assay.project.settings import read_settings
 from assay.stats.families import CORRECTIONS
 from assay.stats.paired import TESTS
 from assay.views import FORMATS
@@ -60,13 +61,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--only-common", action="store_true", help="leave out judged queries missing from any of the runs"
     )
-    made.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="the configuration of each run (TOML or JSON), in the order of the runs: what differs is shown",
-    )
+    add_config(made)
+    add_saving(made)
     made.add_argument(
         "--movers", type=int, default=3, metavar="N", help="how many winners and losers to name (default: 3)"
     )
@@ -81,12 +77,21 @@ def command(arguments: argparse.Namespace) -> None:
     if arguments.movers < 0:
         raise InputError(f"--movers must be 0 or more, found {arguments.movers}")
     inputs = Inputs.of(arguments)
-    made = _compared(inputs, arguments)
-    print(comparison(made, arguments.format, inputs.texts(), arguments.movers))
+    settings = configurations(arguments.config, [run.name for run in inputs.runs])
+    runs = digested(arguments, inputs.runs)
+    made = _compared(inputs, runs, settings, arguments)
+    print(comparison(made, arguments.format, inputs.texts(), arguments.movers), flush=True)
+    result = {"readings": [reading.text for reading in made.readings]}
+    save(arguments, inputs, made.evaluations, runs, "compare", settings, result)
 
 
-def _compared(inputs: Inputs, arguments: argparse.Namespace) -> Comparisons:
-    baseline, *candidates = watched(inputs.runs)
+def _compared(
+    inputs: Inputs,
+    runs: list[Blocks],
+    settings: Mapping[str, Mapping[str, Any]],
+    arguments: argparse.Namespace,
+) -> Comparisons:
+    baseline, *candidates = watched(runs)
     return compare(
         inputs.qrels,
         baseline,
@@ -96,7 +101,7 @@ def _compared(inputs: Inputs, arguments: argparse.Namespace) -> Comparisons:
         arguments.by,
         documents=inputs.documents,
         only_common=arguments.only_common,
-        configurations=configurations(arguments.config, [run.name for run in inputs.runs]),
+        configurations=settings,
         test=arguments.test,
         correction=arguments.correction,
         margin=arguments.margin,
@@ -104,10 +109,3 @@ def _compared(inputs: Inputs, arguments: argparse.Namespace) -> Comparisons:
         seed=arguments.seed,
         permutations=arguments.permutations,
     )
-
-
-def configurations(paths: list[str], names: list[str]) -> dict[str, Mapping[str, Any]]:
-    """The configuration of each run, from one file each."""
-    if paths and len(paths) != len(names):
-        raise InputError(f"--config expects one file for each of the {len(names)} runs, found {len(paths)}")
-    return {name: read_settings(path) for name, path in zip(names, paths, strict=False)}

@@ -6,8 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from assay.cli.inputs import Inputs, add_inputs, watched
-from assay.cli.parsers import add_format, add_intervals, add_measures, add_qrels, make_parser
+from assay.cli.inputs import Inputs, add_inputs, configurations, watched
+from assay.cli.parsers import add_config, add_format, add_intervals, add_measures, add_qrels, make_parser
+from assay.cli.saving import add_saving, digested, save
 from assay.core.errors import InputError
 from assay.evaluation import DEFAULT_MEASURES, Evaluation, evaluate
 from assay.views import FORMATS, counts, summary
@@ -20,6 +21,7 @@ _EXAMPLES = """examples:
   assay eval qrels.csv run.parquet --columns query_id=qid --columns doc_id=article
   assay eval qrels.txt run.txt.gz --per-query --format csv > scores.csv
   zcat run.gz | assay eval qrels.txt -
+  assay eval qrels.txt run.txt --save hnsw-ef64 --config index.toml --tag nightly
 
 measures: `P R RCap F Success RR AP gmAP nDCG DCG Rprec bpref infAP ERR RBP RBPResidual IPrec 11pt
   Judged ZeroHit Robustness Quantile`, with parameters and cutoffs: P(rel=2)@10, nDCG(gain='exp')@10,
@@ -49,6 +51,8 @@ def parser() -> argparse.ArgumentParser:
         help="show each score were the unjudged irrelevant, and were they relevant",
     )
     add_intervals(made)
+    add_config(made)
+    add_saving(made)
     made.add_argument(
         "--worst", type=int, default=3, metavar="N", help="how many of the worst queries to name (default: 3)"
     )
@@ -59,6 +63,8 @@ def command(arguments: argparse.Namespace) -> None:
     """Score the runs and print the result."""
     inputs = Inputs.of(arguments)
     _check(arguments)
+    settings = configurations(arguments.config, [run.name for run in inputs.runs])
+    runs = digested(arguments, inputs.runs)
     evaluations = [
         evaluate(
             inputs.qrels,
@@ -72,10 +78,11 @@ def command(arguments: argparse.Namespace) -> None:
             level=arguments.level,
             seed=arguments.seed,
         )
-        for run in watched(inputs.runs)
+        for run in watched(runs)
     ]
     print(summary(evaluations, arguments.format, arguments.per_query))
     sys.stdout.flush()
+    save(arguments, inputs, evaluations, runs, "eval", settings)
     said = notes(evaluations, inputs, arguments)
     if arguments.format == "table":
         said += hints(evaluations, inputs, arguments.worst)

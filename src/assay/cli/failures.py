@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from assay.cli.inputs import Inputs, add_inputs, watched
-from assay.cli.parsers import add_format, add_intervals, add_qrels, add_slices, make_parser
+from assay.cli.inputs import Inputs, add_inputs, configurations, watched
+from assay.cli.parsers import add_config, add_format, add_intervals, add_qrels, add_slices, make_parser
+from assay.cli.saving import add_saving, digested, save
 from assay.core.errors import InputError
+from assay.core.groups import Blocks
 from assay.evaluation.failures import DEPTH, Failures, failures
 from assay.views import FORMATS
 from assay.views.failures import SHOWN, failing, not_looked_for
@@ -60,6 +62,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add_format(made, FORMATS)
     add_intervals(made)
+    add_config(made)
+    add_saving(made)
     return made
 
 
@@ -68,16 +72,20 @@ def command(arguments: argparse.Namespace) -> None:
     if arguments.show < 0:
         raise InputError(f"--show must be 0 or more, found {arguments.show}")
     arguments.runs = [arguments.run, *[arguments.exact] * bool(arguments.exact)]
-    found = _found(Inputs.of(arguments), arguments)
-    print(failing(found, arguments.format, arguments.show))
-    sys.stdout.flush()
+    inputs = Inputs.of(arguments)
+    settings = configurations(arguments.config, [inputs.runs[0].name])
+    runs = digested(arguments, inputs.runs)
+    found = _found(inputs, runs, arguments)
+    print(failing(found, arguments.format, arguments.show), flush=True)
+    causes = {cause: len(failed) for cause, failed in found.by_cause.items()}
+    save(arguments, inputs, [found.evaluation], runs[:1], "failures", settings, {"causes": causes})
     said = hints(found, arguments)
     if said:
         print("\n" * (arguments.format == "table") + "\n".join(said), file=sys.stderr)
 
 
-def _found(inputs: Inputs, arguments: argparse.Namespace) -> Failures:
-    run, *exact = watched(inputs.runs)
+def _found(inputs: Inputs, runs: list[Blocks], arguments: argparse.Namespace) -> Failures:
+    run, *exact = watched(runs)
     return failures(
         inputs.qrels,
         run,

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from assay.cli import close_output
 from assay.cli.inputs import watched
 from assay.cli.parsers import add_format, make_parser
+from assay.cli.saving import add_saving, digested, keep
 from assay.core.errors import InputError
-from assay.project.project import FILE, open_project
+from assay.core.groups import Blocks
+from assay.evaluation.gate import Verdict
+from assay.project.inputs import Inputs
+from assay.project.latencies import percentiles, read_latencies
+from assay.project.project import FILE, Project, open_project
+from assay.project.settings import read_settings
 from assay.views.gate import FORMATS, verdict
 
 _EXAMPLES = """examples:
@@ -40,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="FORMAT=FILE",
         help="write the verdict to a file as well, such as junit=assay.xml; may be repeated",
     )
+    add_saving(made, beside=False)
     return made
 
 
@@ -47,7 +55,9 @@ def command(arguments: argparse.Namespace) -> int:
     """Hold the rules against the candidate; the result is the exit code."""
     outputs = [_output(text) for text in arguments.output]
     project = open_project(arguments.project, candidate=arguments.candidate, baseline=arguments.baseline)
-    made = project.gate(watched)
+    inputs = project.inputs()
+    runs = digested(arguments, inputs.runs)
+    made = project.gate(inputs, watched(runs))
     for style, path in outputs:
         _written(path, verdict(made, style) + "\n")
     try:
@@ -56,7 +66,34 @@ def command(arguments: argparse.Namespace) -> int:
         close_output()
     if arguments.format != "table":
         print(made.words, file=sys.stderr)
+    _save(arguments, project, inputs, made, runs[-1])
     return made.exit_code
+
+
+def _save(
+    arguments: argparse.Namespace, project: Project, inputs: Inputs, made: Verdict, run: Blocks
+) -> None:
+    """Record the candidate with the verdict, where that was asked for."""
+    if not arguments.save or made.evaluation is None:
+        return
+    from assay.store.saving import experiment_of
+
+    system = project.candidate
+    experiment = experiment_of(
+        made.evaluation,
+        arguments.save,
+        kind="gate",
+        qrels=inputs.qrels,
+        queries=inputs.queries,
+        run=getattr(run, "digest", None),
+        configuration=read_settings(system.config) if system.config else {},
+        latency=percentiles(read_latencies(system.latencies)) if system.latencies else {},
+        figures=system.figures if isinstance(system.figures, Mapping) else {},
+        result={"verdict": made.status, "words": made.words},
+        tags=arguments.tag,
+        note=arguments.note,
+    )
+    keep(arguments.store, [(experiment, made.evaluation)])
 
 
 def _written(path: Path, text: str) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
+from typing import Any
 
+from assay.core.errors import InputError
 from assay.core.groups import Blocks
 from assay.datasets import FORMATS
 from assay.project.inputs import KINDS, Inputs
+from assay.project.settings import read_settings
 
 __all__ = ["Inputs", "add_inputs", "add_reading", "watched"]
 
@@ -53,3 +57,10 @@ def watched(runs: list[Blocks]) -> list[Blocks]:
     from assay.cli.progress import Watched
 
     return [Watched(run) for run in runs]
+
+
+def configurations(paths: list[str], names: list[str]) -> dict[str, Mapping[str, Any]]:
+    """The configuration of each run, from one file each."""
+    if paths and len(paths) != len(names):
+        raise InputError(f"--config expects one file for each of the {len(names)} runs, found {len(paths)}")
+    return {name: read_settings(path) for name, path in zip(names, paths, strict=False)}

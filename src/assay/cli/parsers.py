@@ -64,3 +64,15 @@ def add_intervals(parser: argparse.ArgumentParser) -> None:
         "--level", type=float, default=0.95, metavar="L", help="level of the intervals (default: 0.95)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap (default: 0)")
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """The configuration of each run."""
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="the configuration of each run (TOML or JSON), in the order of the runs: what differs is shown, "
+        "and it is kept with --save",
+    )

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from assay.core.columns import renamed
+from assay.core.digests import digest_of, sums
 from assay.core.errors import TableError
 from assay.core.gather import Piece, gathered
 from assay.core.groups import Groups, MappedGroups, Segments, Wanted
 from assay.core.parallel import ordered_map
-from assay.core.texts import Floats, Ints, Texts, mix
+from assay.core.texts import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,13 +121,7 @@ class Pairs:
     @cached_property
     def digest(self) -> str:
         """A name for the content: the same rows in any order have the same digest."""
-        groups = self.groups
-        query = np.repeat(Texts.of(groups.query_ids).keys(), groups.lengths)
-        values = (groups.values + 0.0).astype(np.float64).view(np.uint64)
-        row = mix(mix(mix(query + np.uint64(1)) ^ groups.ids.keys()) ^ values)
-        other = mix(row ^ np.uint64(0x5851F42D4C957F2D))
-        content = f"{self._noun} {len(groups)} {row.sum()} {other.sum()}"
-        return _hash(content.encode())
+        return sums(self.groups).digest(self._noun)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.digest == other.digest
@@ -281,7 +276,9 @@ class Keyed:
         """A name for the content: the same rows in any order have the same digest."""
         names = sorted(self.columns)
         rows = zip(*(self.columns[name] for name in names), strict=True)
-        return _hash(repr((names, sorted(_hash(repr([*map(_same, row)]).encode()) for row in rows))).encode())
+        return digest_of(
+            repr((names, sorted(digest_of(repr([*map(_same, row)]).encode()) for row in rows))).encode()
+        )
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.digest == other.digest
@@ -366,18 +363,13 @@ class Scores:
     def digest(self) -> str:
         """A name for the content: the same rows in any order have the same digest."""
         order = sorted(range(len(self.query_ids)), key=self.query_ids.__getitem__)
-        columns = [(name, _hash((self.values[name][order] + 0.0).tobytes())) for name in sorted(self.values)]
-        return _hash(repr(([self.query_ids[row] for row in order], columns)).encode())
+        columns = [
+            (name, digest_of((self.values[name][order] + 0.0).tobytes())) for name in sorted(self.values)
+        ]
+        return digest_of(repr(([self.query_ids[row] for row in order], columns)).encode())
 
     def __repr__(self) -> str:
         return f"Scores({len(self.query_ids):,} queries, {', '.join(self.values)})"
-
-
-def _hash(content: bytes) -> str:
-    """A short name for some bytes."""
-    from hashlib import blake2b
-
-    return blake2b(content, digest_size=16).hexdigest()
 
 
 def _listing(values: Sequence[Any]) -> list[Any]:

@@ -99,6 +99,7 @@ class Comparisons:
     configuration: dict[str, dict[str, Any]] = field(default_factory=dict)  # only what differs
     left_out: int = 0  # queries that not all systems have
     slices: list[Slice] = field(default_factory=list, repr=False)
+    evaluations: tuple[Evaluation, ...] = field(default=(), repr=False)  # the baseline's first
 
     def __repr__(self) -> str:
         names = ", ".join(self.candidates)
@@ -276,6 +277,7 @@ def compare_evaluations(
         overlaps=dict(zip(made.candidates, likeness, strict=True)) if likeness else {},
         configuration=differing(configurations or {}),
         left_out=len(first.scores.query_ids) - len(kept),
+        evaluations=tuple(evaluations),
     )
 
 

@@ -77,7 +77,7 @@ class Failures:
     ) -> None:
         self.name, self.measure, self.below = evaluation.name, scope.measure, scope.below
         self.scope, self.failing, self.unknown = scope, failing, unknown  # worst first
-        self._evaluation, self._cases, self.counts = evaluation, cases, evaluation.counts
+        self.evaluation, self._cases, self.counts = evaluation, cases, evaluation.counts
         self._values = evaluation.scores[scope.measure]
 
     def __repr__(self) -> str:
@@ -98,12 +98,12 @@ class Failures:
     @cached_property
     def estimate(self) -> Estimate:
         """The measure over all queries."""
-        return self._evaluation.estimates[str(self.measure)]
+        return self.evaluation.estimates[str(self.measure)]
 
     @cached_property
     def reranked(self) -> Estimate:
         """The measure, were the first `depth` documents of every query in the best order there is."""
-        e, values = self._evaluation, self._cases.if_reranked
+        e, values = self.evaluation, self._cases.if_reranked
         return estimate(values, self.measure.kind, e.level, e.seed, quantile_of(self.measure))
 
     @property
@@ -120,7 +120,7 @@ class Failures:
     def _share(self, rows: Any) -> Estimate:
         values = self._values[rows]
         failing = np.where(np.isnan(values), np.nan, self.scope.fails(values))
-        return estimate(failing, "share", self._evaluation.level)
+        return estimate(failing, "share", self.evaluation.level)
 
     @cached_property
     def by_cause(self) -> dict[str, list[Failure]]:
@@ -136,7 +136,7 @@ class Failures:
     def by_slice(self) -> list[FailingSlice]:
         """How many queries fail in each slice, and mostly why."""
         made = []
-        for part in self._evaluation.slices:
+        for part in self.evaluation.slices:
             found = [f.cause for f in self.failing if f.slices[part.column] == part.value]
             causes = {cause: found.count(cause) for cause in sorted(CAUSES, key=lambda c: -found.count(c))}
             counted = {cause: count for cause, count in causes.items() if count}
@@ -164,8 +164,8 @@ class Failures:
             "slices": [s._asdict() | {"share": s.share.to_dict()} for s in self.by_slice],
             "queries": [failure.to_dict() for failure in self.failing],
             "unknown": [u._asdict() for u in self.unknown],
-            "level": self._evaluation.level,
-            "seed": self._evaluation.seed,
+            "level": self.evaluation.level,
+            "seed": self.evaluation.seed,
         }
 
     def _cause(self, key: str) -> dict[str, Any]:

@@ -45,6 +45,7 @@ class Verdict:
     comparisons: Comparisons | None = field(default=None, repr=False)
     counts: dict[str, Counts] = field(default_factory=dict, repr=False)  # by run, the baseline's first
     level: float = 0.95
+    evaluation: Evaluation | None = field(default=None, repr=False)  # of the candidate
 
     def __repr__(self) -> str:
         return f"Verdict({self.status!r}, {len(self.checks)} checks, {self.queries:,} queries)"
@@ -168,7 +169,7 @@ def gate_evaluations(rules: Rules, evaluations: Sequence[Evaluation], measured: 
         words = f"cannot be decided: {n:,} judged queries, {asked}: judge more queries"
         status, outweighed = "undecided", []
     counts = {e.name: e.counts for e in evaluations}
-    return Verdict(status, words, checks, n, outweighed, comparisons, counts, rules.level)
+    return Verdict(status, words, checks, n, outweighed, comparisons, counts, rules.level, candidate)
 
 
 def _checks(

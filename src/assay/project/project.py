@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -48,12 +48,19 @@ class Project:
     candidate: System
     rules: Rules
 
-    def gate(self, watch: Callable[[list[Blocks]], list[Blocks]] = list) -> Verdict:
-        """Hold the rules against the candidate."""
+    def inputs(self) -> Inputs:
+        """What the project names, opened: the baseline's run, if any, and the candidate's."""
         self._check_files()
-        systems = [self.candidate] if self.baseline.run is None else [self.baseline, self.candidate]
-        inputs = Inputs.of(_Named(self, [str(system.run) for system in systems]))
-        runs = watch(inputs.runs)
+        return Inputs.of(_Named(self, [str(system.run) for system in self._systems]))
+
+    @property
+    def _systems(self) -> list[System]:
+        return [self.candidate] if self.baseline.run is None else [self.baseline, self.candidate]
+
+    def gate(self, inputs: Inputs | None = None, runs: Sequence[Blocks] | None = None) -> Verdict:
+        """Hold the rules against the candidate."""
+        inputs = inputs or self.inputs()
+        runs = runs or inputs.runs
         verdict = gate(
             self.rules,
             inputs.qrels,
@@ -64,7 +71,7 @@ class Project:
             latencies=None if self.candidate.latencies is None else read_latencies(self.candidate.latencies),
             figures=self.candidate.read_figures(),
         )
-        return self._configured(verdict, dict(zip([run.name for run in runs], systems, strict=True)))
+        return self._configured(verdict, dict(zip([run.name for run in runs], self._systems, strict=True)))
 
     def _check_files(self) -> None:
         """Refuse what is not there, all at once."""
@@ -129,6 +136,7 @@ def open_project(
         _system(fields.inner("candidate"), folder, candidate),
         rules_in(fields.inner("gate")),
     )
+    fields.inner("store").text("url")
     if not made.qrels and "data.qrels" not in fields.problems:
         data.wrong("qrels", "expected the path of the judgments, found none")
     data.done()

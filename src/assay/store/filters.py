@@ -181,7 +181,7 @@ class _Reader:
         try:
             at = datetime.fromisoformat(str(value))
         except ValueError:
-            raise self._wrong(f"at is a time such as '2026-01-31', found {value!r}")
+            raise self._wrong(f"at is a time such as '2026-01-31', found {value!r}") from None
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
         return int(at.timestamp() * 1_000_000)
 
