@@ -69,6 +69,13 @@ def test_a_comparison_raises_a_false_alarm_no_more_often_than_it_says(inference:
     assert np.mean(inference.alarms("t", "none", 100, seed=1).any) > 0.5
 
 
+def test_a_test_alone_is_counted_where_another_answers_for_it(inference: Any) -> None:
+    for test in ("t", "bootstrap"):
+        made = inference.alarms(test, "holm", 20, seed=0)
+        assert set(made.single) == {"McNemar", test}
+        assert 0 < np.mean(made.single[test]) < 0.15
+
+
 def test_a_test_that_promises_too_much_is_noticed(inference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def bold(differences: Floats) -> Floats:
         made: Floats = paired.t(differences) / 100

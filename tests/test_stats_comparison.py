@@ -163,6 +163,14 @@ def test_a_higher_level_asks_for_more() -> None:
     assert (made.moved(), strict.moved()) == ("up", None)
 
 
+def test_p_at_the_border_is_enough() -> None:
+    made = ready(SURE, 0.1, 0.5)
+    half = replace(made, difference=made.difference._replace(level=0.5))
+    assert half.moved() == "up"
+    assert half.equivalent(0.1) == 0.5
+    assert half.state(0.1) == "same"
+
+
 def test_the_level_is_that_of_the_interval() -> None:
     before, after = scores(60)
     narrow, wide = (one(before, after, level=level).difference for level in (0.8, 0.99))
@@ -262,6 +270,12 @@ def test_equal_systems_have_not_moved(kind: str) -> None:
     assert made.state(0.05) == "same"
 
 
+def test_two_queries_have_a_deviation_and_as_many_gains_as_losses_an_effect_of_0() -> None:
+    before, after = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    assert one(before, after).deviation == pytest.approx(math.sqrt(2))
+    assert one(before, after, "share").effect == 0.0
+
+
 def test_differences_that_are_all_equal_have_no_effect_size() -> None:
     before = np.array([0.1, 0.2, 0.3, 0.5])
     made = one(before, before + 0.1)
@@ -281,6 +295,12 @@ def test_other_queries_give_no_wins_and_no_effect(kind: str, lower: bool) -> Non
     assert made.difference.n == 140
     assert made.moved() == ("down" if lower else "up")
     assert made.test == {"mean": "Welch", "share": "two shares"}.get(kind, "bootstrap")
+
+
+def test_a_system_without_queries_has_no_difference_from_another() -> None:
+    made = one(np.array([np.nan]), np.ones(9), paired=False)
+    assert (made.baseline, made.candidate, made.difference.value, made.p) == (None, 1.0, None, None)
+    assert (made.improvement, made.moved()) == (None, None)
 
 
 def test_other_queries_are_compared_by_scipys_welch() -> None:

@@ -152,7 +152,7 @@ def test_equal_differences_are_as_rare_as_a_coin_that_always_falls_alike(n: int)
 def test_the_bootstrap_is_that_of_t_but_for_chance(n: int) -> None:
     """Efron and Tibshirani's algorithm 16.2, word for word, with random numbers of another kind."""
     before, after = pairs(n, 1, seed=3)
-    differences = (after - before)[:, 0]
+    differences = (after - before)[:, 0] + 0.1
     observed = stats.ttest_1samp(differences, 0).statistic
     moved = np.random.default_rng(1).choice(differences - differences.mean(), (40_000, n))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -167,6 +167,13 @@ def test_the_bootstrap_shows_nothing_by_two_or_three_queries(n: int) -> None:
     differences = np.linspace(0.1, 0.2, n)[:, None]
     assert bootstrap(differences, 500)[0] > 0.08  # all drawn alike: one in n^(n - 1)
     assert bootstrap(np.repeat(differences, 20, axis=0), 500)[0] < 0.01
+
+
+@pytest.mark.parametrize("name", ["randomisation", "bootstrap"])
+def test_what_was_never_reached_is_one_of_all_that_were_tried_and_the_data(name: str) -> None:
+    differences = np.random.default_rng(8).normal(0.5, 0.2, (60, 1))
+    assert TESTS[name](differences, 500)[0] == 1 / 501
+    assert TESTS[name](differences, 500)[0] == TESTS[name](differences, 500, 0)[0]
 
 
 @pytest.mark.parametrize("name", ["randomisation", "bootstrap"])

@@ -167,11 +167,12 @@ def test_a_query_without_a_value_flips_nothing() -> None:
     assert randomisation(holes) == pytest.approx(randomisation(differences), rel=1e-12)
 
 
-def test_coins_are_fair_and_fall_apart_from_each_other() -> None:
-    coins = resampling._coins(0, 20_000, 70, 0)
+@pytest.mark.parametrize("n", [63, 64, 65, 129])  # a word has 64
+def test_coins_are_fair_and_fall_apart_from_each_other(n: int) -> None:
+    coins = resampling._coins(0, 20_000, n, 0)
     assert set(np.unique(coins)) == {0.0, 1.0}
     assert np.abs(coins.mean(axis=0) - 0.5).max() < 4.5 * 0.5 / math.sqrt(20_000)
-    correlations = np.asarray(np.corrcoef(coins.T))[np.triu_indices(70, 1)]
+    correlations = np.asarray(np.corrcoef(coins.T))[np.triu_indices(n, 1)]
     assert np.abs(correlations).max() < 5 / math.sqrt(20_000)
     assert len(np.unique(coins, axis=0)) == 20_000
 

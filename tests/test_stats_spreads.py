@@ -110,6 +110,7 @@ def test_two_shares_that_are_all_or_nothing_are_no_evidence() -> None:
     for hits, other in ((0, 0), (5, 7)):
         assert two_shares(passes(hits, 5), passes(other, 7)) == 1.0
     assert two_shares(passes(1, 1), passes(0, 9)) is None
+    assert two_shares(passes(1, 2), passes(0, 9)) is not None
 
 
 def test_bonett_price_is_what_the_formula_gives_by_hand() -> None:

@@ -161,7 +161,7 @@ def _paired(
     summed = subject.kind in ("mean", "share") and len(differences) > 1
     deviation = float(differences.std(ddof=1)) if summed else None
     effect = _share_effect(up, down) if subject.kind == "share" else _effect(differences, deviation)
-    flat = len(differences) > 1 and not np.ptp(differences)
+    flat = len(differences) > 1 and np.ptp(differences) <= 1e-12 * float(np.abs(differences).max())
     name = "McNemar" if subject.kind == "share" else "sign" if flat and test in ("t", "bootstrap") else test
     counts = (wins, len(differences) - up - down, losses)
     return _made(subject, baseline, candidate, spread, level, name, p, counts, effect, deviation)
