@@ -1,5 +1,6 @@
 """Write docs/reference from the code; with --check, fail where a page is stale."""
 
+import argparse
 import inspect
 import os
 import sys
@@ -36,8 +37,16 @@ def cli() -> str:
     parts = ["# Command line\n", f"```text\n{help_text().strip()}\n```\n"]
     for name in COMMANDS:
         module = __import__(f"assay.cli.{name}", fromlist=["parser"])
-        parts.append(f"## assay {name}\n\n```text\n{module.parser().format_help().strip()}\n```\n")
+        made = module.parser()
+        parts.append(f"## assay {name}\n\n```text\n{made.format_help().strip()}\n```\n")
+        for action in made._actions:
+            for sub, part in (action.choices or {}).items() if _has_commands(action) else ():
+                parts.append(f"### assay {name} {sub}\n\n```text\n{part.format_help().strip()}\n```\n")
     return "\n".join(parts)
+
+
+def _has_commands(action: argparse.Action) -> bool:
+    return isinstance(action, argparse._SubParsersAction)
 
 
 def formats() -> str:

@@ -234,7 +234,7 @@ def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
         "passed:",
     ):
         assert said in done.stdout
-    left = "assay.toml bm25.run compare.html failures.html helpcentre lsa.run report.html"
+    left = "assay.toml bm25.run compare.html failures.html helpcentre lsa.run report.html store"
     assert sorted(os.listdir(tmp_path / "assay-demo")) == left.split()
 
 

@@ -13,6 +13,7 @@ COMMANDS = {
     "compare": "paired differences, tests, slices, what the change means in words",
     "gate": "pass or fail a candidate by the rules in assay.toml",
     "failures": "the queries that fail, grouped, with the likely cause and the fix",
+    "experiments": "what was tried, on which data, what it gave, and what broke it",
 }
 
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import which
 
 from assay.cli.parsers import make_parser
 from assay.core.errors import InputError
-from assay.core.tables import Run
+from assay.core.tables import Documents, Qrels, Queries, Run
 from assay.datasets import Collection, helpcentre, write
 from assay.evaluation import evaluate
 from assay.evaluation.compare import compare
 from assay.evaluation.failures import failures
 from assay.project.project import open_project
 from assay.search.embedded import BM25, LSA
+from assay.store.saving import experiment_of
+from assay.store.store import Store
+from assay.store.trends import trend
+from assay.views import experiments as views
 from assay.views import summary
 from assay.views.compare import comparison
 from assay.views.failures import failing
@@ -24,6 +30,7 @@ from assay.views.gate import verdict
 
 _MEASURES = ("nDCG@10", "R@10", "RR@10", "Robustness(delta=0.5)@10")
 _DEPTH = 100
+_NIGHTS = (150, 140, 160, 30, 30)  # dimensions
 _RULES = """# The rules of `assay gate`; paths are from this file on.
 [data]
 qrels = "helpcentre"          # a BEIR folder: judgments, queries and documents
@@ -62,6 +69,7 @@ try next:
   {assay} compare {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by category
   {assay} failures {folder}/helpcentre {folder}/lsa.run --by platform
   {assay} gate --project {folder}/assay.toml --baseline {folder}/lsa.run --candidate {folder}/bm25.run
+  {assay} experiments list --store {folder}/store
   {assay} eval YOUR_QRELS YOUR_RUN"""
 
 
@@ -70,7 +78,8 @@ def parser() -> argparse.ArgumentParser:
     made = make_parser(
         "demo",
         "Search a help centre by words and by vectors; score both, compare them, look at what fails, and "
-        "decide. The collection, both runs, the rules and reports are left in a folder to play with.",
+        "decide; then look at what was remembered of five nights. The collection, both runs, the rules, the "
+        "store and reports are left in a folder to play with.",
         "example:\n  assay demo --folder /tmp/assay-demo",
     )
     made.add_argument(
@@ -97,12 +106,33 @@ def command(arguments: argparse.Namespace) -> None:
     _show("what fails, and why? (assay failures)", failing(found, "table", show=2))
     decided = open_project(folder / "assay.toml").gate()
     _show("may it ship? (assay gate)", verdict(decided, "table"))
+    _show("since when? (assay experiments trend)", _remembered(folder, qrels, queries, documents))
     pages = {"report": summary(evaluations, "html"), "compare": comparison(made, "html", texts)}
     pages["failures"] = failing(found, "html")
     for name, page in pages.items():
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     _say(f"\nthe same with drawn intervals: report.html, compare.html and failures.html in {folder}")
     _say(_NEXT.format(assay=_program(), folder=folder))
+
+
+def _remembered(folder: Path, qrels: Qrels, queries: Queries, documents: Documents) -> str:
+    """Five nights of the search by vectors, one of which lost most of its dimensions, and what came of it."""
+    with Store(folder / "store") as store:
+        if not store.list(limit=1):
+            for night, dimensions in enumerate(_NIGHTS):
+                run = LSA(documents, dimensions).search(queries, _DEPTH)
+                made = evaluate(qrels, run, _MEASURES, queries)
+                experiment = experiment_of(
+                    made,
+                    "nightly",
+                    qrels=qrels,
+                    queries=queries,
+                    run=run.digest,
+                    configuration={"model": "lsa", "dimensions": dimensions},
+                )
+                at = datetime.now(UTC) - timedelta(days=len(_NIGHTS) - night)
+                store.put(replace(experiment, at=at, code=None), made.scores)
+        return views.trend(trend(store, "nDCG@10", name="nightly"), "table")
 
 
 def _leave(folder: Path, collection: Collection, runs: list[Run]) -> None:

@@ -1,0 +1,335 @@
+"""assay experiments: listed, shown, followed, compared, watched, and tidied up."""
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.cli import run
+from assay.cli.experiments import ACTIONS, parser
+from assay.core.records import Experiment, Metric
+from assay.core.tables import Scores
+from assay.store.saving import POLICY
+from assay.store.store import Store
+
+N = 120
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HARD = np.random.default_rng(3).random(N) * 0.6 + 0.2
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASSAY_STORE", str(tmp_path / "store"))
+    with Store(tmp_path / "store") as made:
+        yield made
+
+
+def saved(store: Store, day: int = 0, shift: float = 0.0, kept: bool = True, **fields: Any) -> Experiment:
+    """An experiment of a nightly job."""
+    noise = np.random.default_rng(day).normal(0, 0.03, N)
+    values = {"nDCG@10": HARD + noise + shift, "R@10": HARD - noise + shift}
+    metrics = [Metric(m, "", "", v.mean(), v.mean() - 0.03, v.mean() + 0.03, N) for m, v in values.items()]
+    given: dict[str, Any] = {
+        "name": "nightly",
+        "at": START + timedelta(days=day),
+        "configuration": {"ef": 64, "m": 16},
+        "metrics": tuple(metrics),
+        "digests": {"qrels": "a" * 32},
+        "policy": POLICY,
+        "code": "abc",
+    }
+    made = Experiment(**{**given, **fields})
+    return store.put(made, Scores([f"q{i}" for i in range(N)], values) if kept else None)
+
+
+def regressed(store: Store) -> Experiment:
+    """A series with a regression in its middle; the experiment it came with."""
+    for day in range(5):
+        saved(store, day)
+    worse = [saved(store, day, -0.05, configuration={"ef": 16, "m": 16}) for day in range(5, 9)]
+    return worse[0]
+
+
+def called(capsys: Output, *argv: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = run(["experiments", *argv])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return code, out, err
+
+
+def test_a_list_shows_the_newest_first_with_what_differs(store: Store, capsys: Output) -> None:
+    first = saved(store, 0, tags=("base",), pinned=True)
+    second = saved(store, 1, configuration={"ef": 16, "m": 16})
+    code, out, _ = called(capsys, "list")
+    head, *rows = [line.split() for line in out.splitlines()]
+    assert code == 0
+    assert head == ["id", "name", "at", "nDCG@10", "R@10", "ef", "tags", "pin"]
+    assert [row[0] for row in rows] == [second.id, first.id]
+    assert rows[1][-3:] == ["64", "base", "pinned"]
+
+
+def test_a_list_leaves_out_settings_where_many_differ(store: Store, capsys: Output) -> None:
+    saved(store, 0)
+    saved(store, 1, configuration={f"p{i}": i for i in range(9)})
+    assert "p3" not in called(capsys, "list")[1]
+    assert "p3" in called(capsys, "list", "--format", "csv")[1]
+
+
+def test_a_list_is_chosen_by_filter_name_and_limit(store: Store, capsys: Output) -> None:
+    saved(store, 0)
+    kept = saved(store, 1, 0.1, name="branch")
+    for argv in (["--where", "metrics.nDCG@10 > 0.55"], ["--name", "branch"], ["--limit", "1"]):
+        code, out, err = called(capsys, "list", "--format", "json", *argv)
+        assert code == 0
+        assert [e["id"] for e in json.loads(out)["experiments"]] == [kept.id], argv
+    assert "--limit shows more" in err
+
+
+def test_a_list_shows_the_measures_that_are_asked_for(store: Store, capsys: Output) -> None:
+    saved(store)
+    head = called(capsys, "list", "-m", "recall_10")[1].splitlines()[0].split()
+    assert head == ["id", "name", "at", "R@10", "tags", "pin"]
+
+
+def test_an_empty_list_says_so(store: Store, capsys: Output) -> None:
+    assert called(capsys, "list")[:2] == (0, "no experiment\n")
+
+
+@pytest.mark.parametrize("style", ["table", "json", "csv", "md", "html"])
+@pytest.mark.parametrize("action", [["list"], ["show", "nightly"], ["trend"], ["show", "nightly", "other"]])
+def test_everything_prints_in_every_format(
+    store: Store, capsys: Output, action: list[str], style: str
+) -> None:
+    regressed(store)
+    saved(store, 10, name="other", metrics=(Metric("nDCG@10", "category", "faq", None),))
+    code, out, _ = called(capsys, *action, "--format", style)
+    assert code == 0
+    assert out.strip()
+    if style == "json":
+        json.loads(out)
+
+
+def test_one_is_shown_in_full(store: Store, capsys: Output) -> None:
+    saved(store, note="why", figures={"cost": 0.3}, latency={"p95_ms": 12.5}, environment={"python": "3.11"})
+    code, out, _ = called(capsys, "show", "nightly")
+    assert code == 0
+    for word in ("abc", "note: why", "nDCG@10", "ef", "tie", "12.5", "0.3", "3.11", "aaaaaaaa", "●"):
+        assert word in out, word
+
+
+def test_of_several_only_what_differs_is_shown(store: Store, capsys: Output) -> None:
+    first, second = saved(store, 0), saved(store, 1, configuration={"ef": 16, "m": 16})
+    found = json.loads(called(capsys, "show", first.id, second.id, "--format", "json")[1])["differences"]
+    assert found["params.ef"] == {f"nightly ({first.id})": 64, f"nightly ({second.id})": 16}
+    assert "params.m" not in found
+    assert "metrics.nDCG@10" in found
+
+
+def test_a_trend_marks_the_regression_and_names_what_changed(store: Store, capsys: Output) -> None:
+    worse = regressed(store)
+    code, out, _ = called(capsys, "trend", "-m", "nDCG@10", "--name", "nightly")
+    assert code == 0
+    (marked,) = [line for line in out.splitlines() if "▼ worse" in line]
+    assert marked.startswith(worse.id)
+    assert f"nightly ({worse.id}): worse than the points before: nDCG@10 −0.0" in " ".join(out.split())
+    assert "changed: ef 64 → 16" in " ".join(out.split())
+    assert "against the best before (" in out
+
+
+def test_a_trend_marks_a_break_and_names_why(store: Store, capsys: Output) -> None:
+    saved(store, 0)
+    other = saved(store, 1, digests={"qrels": "b" * 32})
+    made = json.loads(called(capsys, "trend", "--format", "json")[1])
+    assert [p["mark"] for p in made["points"]] == ["", "break"]
+    assert made["points"][1]["reasons"][0]["what"] == "judgments"
+    out = " ".join(called(capsys, "trend")[1].split())
+    assert f"({other.id}): not comparable with what came before: judgments: aaaaaaaa and bbbbbbbb" in out
+
+
+def test_a_trend_of_a_slice_names_column_and_value(store: Store, capsys: Output) -> None:
+    part = Metric("nDCG@10", "category", "faq", 0.5, 0.4, 0.6, 9)
+    saved(store, metrics=(part,))
+    made = json.loads(called(capsys, "trend", "--by", "category=faq", "--format", "json")[1])
+    assert [(made["column"], made["slice"]), made["points"][0]["value"]] == [("category", "faq"), 0.5]
+    assert called(capsys, "trend", "--by", "category")[0] == 2
+
+
+def test_watch_leaves_with_0_1_or_3(store: Store, capsys: Output) -> None:
+    watch = ["watch", "-m", "nDCG@10", "--name", "nightly"]
+    assert called(capsys, *watch)[0] == 3  # nothing yet
+    for day in range(3):
+        saved(store, day)
+    assert called(capsys, *watch)[0] == 0
+    saved(store, 3, -0.05)
+    code, out, _ = called(capsys, *watch)
+    assert code == 1
+    assert out.startswith("regression: worse: nDCG@10 −0.0")
+    assert called(capsys, *watch, "--margin", "0.2")[0] == 0
+    saved(store, 4, -0.05)
+    assert called(capsys, *watch)[0] == 0
+    assert called(capsys, *watch, "--against", "best")[0] == 1
+    saved(store, 5, digests={"qrels": "b" * 32})
+    code, out, err = called(capsys, *watch, "--format", "json")
+    assert code == 3
+    assert json.loads(out)["status"]["state"] == "cannot tell"
+    assert "judgments: aaaaaaaa and bbbbbbbb" in err
+
+
+def test_watch_asks_which_of_several_systems(store: Store, capsys: Output) -> None:
+    saved(store, 0)
+    saved(store, 1, name="other")
+    code, _, err = called(capsys, "watch")
+    assert code == 2
+    assert "expected one system to watch, found nightly, other: say which with --name" in err
+
+
+def test_comparable_experiments_are_compared_with_what_differs(store: Store, capsys: Output) -> None:
+    saved(store, 0, name="main")
+    saved(store, 1, -0.05, name="branch", configuration={"ef": 16, "m": 16})
+    code, out, err = called(capsys, "compare", "main", "branch")
+    assert (code, err) == (0, "")
+    assert "▼ worse" in out
+    assert "what differs in configuration" in out
+    assert ["ef", "64", "16"] in [line.split() for line in out.splitlines()]
+
+
+def test_two_of_one_name_are_told_apart_by_their_ids(store: Store, capsys: Output) -> None:
+    first, second = saved(store, 0), saved(store, 1)
+    made = json.loads(called(capsys, "compare", first.id, second.id, "--format", "json")[1])
+    assert made["baseline"] == f"nightly ({first.id})"
+    assert called(capsys, "compare", "nightly", second.id)[0] == 2
+
+
+def test_what_is_not_comparable_is_refused_with_3_and_the_reasons(store: Store, capsys: Output) -> None:
+    saved(store, 0, name="main")
+    saved(store, 1, name="branch", digests={"qrels": "b" * 32}, policy=POLICY | {"ties": "as returned"})
+    code, out, err = called(capsys, "compare", "main", "branch")
+    assert (code, out) == (3, "")
+    assert "judgments: aaaaaaaa and bbbbbbbb" in err
+    assert "tie policy: higher score, then larger document id and as returned" in err
+    code, out, err = called(capsys, "compare", "main", "branch", "--anyway")
+    assert code == 0
+    assert "nDCG@10" in out
+    assert err.startswith("warning: compared although they are not comparable:\n  judgments: ")
+
+
+def test_another_threshold_is_refused_unless_the_measure_is_not_asked_for(
+    store: Store, capsys: Output
+) -> None:
+    shared = Metric("nDCG@10", "", "", 0.5, 0.4, 0.6, N)
+    saved(store, 0, name="main", metrics=(shared, Metric("P@10", "", "", 0.5)))
+    saved(store, 1, name="branch", metrics=(shared, Metric("P(rel=2)@10", "", "", 0.3)))
+    code, _, err = called(capsys, "compare", "main", "branch")
+    assert code == 3
+    assert "relevance threshold of P: rel=1 and rel=2" in err
+    assert called(capsys, "compare", "main", "branch", "-m", "nDCG@10")[0] == 0
+
+
+def test_an_experiment_without_scores_is_refused_with_3(store: Store, capsys: Output) -> None:
+    saved(store, 0, name="main")
+    saved(store, 1, name="branch", kept=False)
+    code, _, err = called(capsys, "compare", "main", "branch")
+    assert code == 3
+    assert "was saved without the scores of its queries" in err
+
+
+def test_notes_tags_and_pins_are_kept(store: Store, capsys: Output) -> None:
+    e = saved(store, tags=("old",))
+    for argv in (
+        ["note", e.id, "why"],
+        ["tag", e.id, "a", "b"],
+        ["tag", e.id, "old", "--remove"],
+        ["pin", e.id],
+    ):
+        assert called(capsys, *argv)[0] == 0
+    found = store.get(e.id)
+    assert (found.note, found.tags, found.pinned) == ("why", ("a", "b"), True)
+    assert called(capsys, "unpin", e.id)[0] == 0
+    assert not store.get(e.id).pinned
+
+
+def test_a_pinned_experiment_is_not_deleted(store: Store, capsys: Output) -> None:
+    saved(store, pinned=True)
+    code, _, err = called(capsys, "delete", "nightly")
+    assert code == 2
+    assert "pinned" in err
+
+
+def test_what_is_deleted_can_be_restored(store: Store, capsys: Output) -> None:
+    e = saved(store)
+    assert called(capsys, "delete", "nightly")[0] == 0
+    assert store.list() == []
+    assert e.id in called(capsys, "list", "--deleted")[1]
+    assert called(capsys, "restore", e.id)[0] == 0
+    assert [found.id for found in store.list()] == [e.id]
+
+
+def test_garbage_is_removed_only_when_told_to(store: Store, capsys: Output) -> None:
+    kept, gone = saved(store, 0), saved(store, 1)
+    store.drop(gone.id)
+    gc = ["gc", "--older", "0"]
+    assert called(capsys, *gc, "--yes")[1].endswith(
+        "refers to: 0 (0 bytes)\n"
+    )  # a deleted experiment keeps its own
+    code, out, err = called(capsys, *gc, "--purge")
+    assert out.startswith("deleted experiments to be forgotten: 1\n")
+    assert "nothing was done" in err
+    assert len(store.list(deleted=True)) == 1
+    code, out, err = called(capsys, *gc, "--purge", "--yes")
+    assert (code, err) == (0, "")
+    assert "tables removed that no experiment refers to: 1 (" in out
+    assert store.list(deleted=True) == []
+    assert store.scores(kept) is not None
+
+
+def test_a_store_that_is_not_there_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ASSAY_STORE", raising=False)
+    code, _, err = called(capsys, "list")
+    assert code == 2
+    assert "there is no store at .assay: record an experiment with --save NAME" in err
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_store_can_be_named(store: Store, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    e = saved(store)
+    url = os.environ["ASSAY_STORE"]
+    monkeypatch.delenv("ASSAY_STORE")
+    assert e.id in called(capsys, "list", "--store", url)[1]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["nothing"],
+        ["list", "--limit", "0"],
+        ["list", "--where", "metrics."],
+        ["show", "gone"],
+        ["trend", "-m", "Nope@10"],
+        ["watch", "--margin", "-1"],
+    ],
+)
+def test_wrong_use_leaves_with_2(store: Store, capsys: Output, argv: list[str]) -> None:
+    saved(store)
+    assert called(capsys, *argv)[0] == 2
+
+
+def test_help_names_every_action_and_the_exit_codes(capsys: Output) -> None:
+    shown = parser().format_help()
+    assert all(f"    {action} " in shown for action in ACTIONS)
+    assert "exit codes: 0 done; 1 a regression (watch); 2 wrong use" in shown
+    for action in ACTIONS:
+        code, out, _ = called(capsys, action, "--help")
+        assert code == 0
+        assert out.startswith(f"usage: assay experiments {action}")

@@ -1,0 +1,246 @@
+"""Trends: changes found where they are, breaks that are not changes, and few false alarms."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.core.errors import InputError
+from assay.core.records import Experiment, Metric
+from assay.core.tables import Scores
+from assay.store.saving import POLICY
+from assay.store.store import Store
+from assay.store.trends import Point, _marked, _Seen, trend, watch
+
+N = 200
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HARD = np.random.default_rng(7).random(N)  # what makes a query hard stays
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store") as made:
+        yield made
+
+
+def night(store: Store, day: int, shift: float = 0.0, kept: bool = True, **fields: Any) -> Experiment:
+    """What a nightly job saves: the same system with a little noise of its own."""
+    noise = np.random.default_rng(100 + day).normal(0, 0.05, N)
+    values = np.clip(HARD * 0.6 + 0.2 + noise + shift, 0, 1)
+    mean, half = float(values.mean()), 1.96 * float(values.std(ddof=1)) / N**0.5
+    given: dict[str, Any] = {
+        "at": START + timedelta(days=day),
+        "metrics": (Metric("nDCG@10", "", "", mean, mean - half, mean + half, N),),
+        "digests": {"qrels": "a" * 32},
+        "policy": POLICY,
+        "configuration": {"index": {"ef": 64, "m": 16}},
+        "code": "abc",
+    }
+    scores = Scores([f"q{i}" for i in range(N)], {"nDCG@10": values})
+    return store.put(Experiment("nightly", **{**given, **fields}), scores if kept else None)
+
+
+def nights(store: Store, shifts: Sequence[float], **fields: Any) -> list[Experiment]:
+    return [night(store, day, shift, **fields) for day, shift in enumerate(shifts)]
+
+
+def test_a_flat_series_of_40_points_raises_no_alarm(store: Store) -> None:
+    nights(store, [0.0] * 40)
+    made = trend(store, "nDCG@10", name="nightly")
+    assert len(made.points) == 40
+    assert (made.breaks, made.changes) == ([], [])
+    assert [watch(made, against).state for against in ("regime", "best", "previous")] == ["fine"] * 3
+
+
+def test_a_planted_regression_is_found_where_it_is_with_what_changed(store: Store) -> None:
+    saved = nights(store, [0.0] * 7)
+    saved += [
+        night(store, day, -0.05, configuration={"index": {"ef": 16, "m": 16}}, code="def")
+        for day in range(7, 14)
+    ]
+    made = trend(store, "nDCG@10", name="nightly")
+    (change,) = made.changes
+    assert (change.id, change.mark) == (saved[7].id, "worse")
+    assert change.differs == {"index.ef": (64, 16), "version of the code": ("abc", "def")}
+    assert change.regime is not None
+    assert change.regime.how == "paired t"
+    assert change.regime.difference == pytest.approx(-0.05, abs=0.015)
+    assert change.regime.other == saved[0].id
+    assert made.breaks == []
+
+
+def test_a_regression_and_its_repair_are_two_changes(store: Store) -> None:
+    nights(store, [0.0] * 5 + [-0.05] * 3 + [0.0] * 5)
+    marks = [point.mark for point in trend(store, "nDCG@10").points]
+    assert marks == [""] * 5 + ["worse"] + [""] * 2 + ["better"] + [""] * 4
+
+
+def test_a_change_of_the_dataset_is_a_break_and_not_a_change(store: Store) -> None:
+    nights(store, [0.0] * 4)
+    for day in range(4, 8):
+        night(store, day, 0.1, digests={"qrels": "b" * 32})
+    made = trend(store, "nDCG@10")
+    assert [point.mark for point in made.points] == [""] * 4 + ["break"] + [""] * 3
+    (reason,) = made.breaks[0].reasons
+    assert reason.text == "judgments: aaaaaaaa and bbbbbbbb"
+    assert made.breaks[0].regime is None
+    assert made.previous is not None
+    assert made.previous.other == made.points[6].id
+
+
+def test_a_change_after_a_break_is_held_against_the_points_after_it(store: Store) -> None:
+    nights(store, [0.1] * 4)
+    for day in range(4, 12):
+        night(store, day, -0.05 if day >= 8 else 0.0, digests={"qrels": "b" * 32})
+    marks = [point.mark for point in trend(store, "nDCG@10").points]
+    assert marks == [""] * 4 + ["break"] + [""] * 3 + ["worse"] + [""] * 3
+
+
+def test_without_scores_the_intervals_tell_less(store: Store) -> None:
+    nights(store, [0.0] * 4 + [-0.03, -0.3], kept=False)
+    made = trend(store, "nDCG@10")
+    assert [point.mark for point in made.points] == [""] * 5 + ["worse"]
+    assert made.points[-1].regime is not None
+    assert made.points[-1].regime.how == "intervals"
+
+
+@pytest.mark.parametrize("width", [None, 0.0])
+def test_without_scores_and_intervals_nothing_can_be_told(store: Store, width: float | None) -> None:
+    for day, value in enumerate((0.5, 0.1)):
+        end = None if width is None else value + width
+        night(store, day, kept=False, metrics=(Metric("nDCG@10", "", "", value, end, end),))
+    made = trend(store, "nDCG@10")
+    assert made.changes == []
+    assert watch(made).text == "neither scores of the queries nor intervals are kept"
+    assert watch(made).exit_code == 3
+
+
+def test_a_slice_is_followed_by_its_intervals(store: Store) -> None:
+    for day, value in enumerate((0.5, 0.5, 0.2)):
+        metrics = (Metric("nDCG@10", "category", "faq", value, value - 0.05, value + 0.05, 30),)
+        night(store, day, metrics=metrics, digests={"qrels": "a" * 32, "queries": "q" * 32})
+    made = trend(store, "nDCG@10", column="category", value="faq")
+    assert [point.mark for point in made.points] == ["", "", "worse"]
+
+
+def test_queries_in_another_order_are_paired_by_their_names(store: Store) -> None:
+    first = night(store, 0)
+    scores = store.scores(first)
+    assert scores is not None
+    turned = scores.take(np.arange(N)[::-1])
+    store.put(Experiment("nightly", metrics=first.metrics, digests=first.digests, policy=POLICY), turned)
+    made = trend(store, "nDCG@10")
+    assert made.previous is not None
+    assert (made.previous.difference, made.previous.p) == (0.0, 1.0)
+
+
+def test_the_scores_of_each_experiment_are_read_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    nights(store, [0.0] * 3 + [-0.1] * 3)
+    read, get = list[str](), store.tables.get
+
+    def counted(digest: str) -> Scores:
+        read.append(digest)
+        return get(digest)
+
+    monkeypatch.setattr(store.tables, "get", counted)
+    trend(store, "nDCG@10")
+    assert len(read) == len(set(read)) == 6
+
+
+def test_a_limit_keeps_the_newest(store: Store) -> None:
+    saved = nights(store, [0.0] * 5)
+    assert [point.id for point in trend(store, "nDCG@10", limit=2).points] == [e.id for e in saved[3:]]
+
+
+def test_a_filter_chooses_the_series(store: Store) -> None:
+    night(store, 0)
+    kept = night(store, 1, configuration={"index": {"ef": 16}})
+    assert [p.id for p in trend(store, "nDCG@10", where="params.index.ef = 16").points] == [kept.id]
+
+
+def lower(store: Store, shifts: Sequence[float]) -> None:
+    for day, shift in enumerate(shifts):
+        rows = np.clip(HARD + shift, 0, 1) > 0.8
+        values = rows.astype(float)
+        metrics = (Metric("ZeroHit@10", "", "", float(values.mean()), 0.0, 1.0, N),)
+        store.put(
+            Experiment("n", START + timedelta(days=day), metrics=metrics, policy=POLICY),
+            Scores([f"q{i}" for i in range(N)], {"ZeroHit@10": values}),
+        )
+
+
+def test_where_lower_is_better_a_rise_is_worse(store: Store) -> None:
+    lower(store, [0.0, 0.0, 0.2])
+    made = trend(store, "ZeroHit@10")
+    assert [point.mark for point in made.points] == ["", "", "worse"]
+    assert watch(made).state == "regression"
+    assert made.best is not None
+    assert made.best.difference > 0
+
+
+STATES: list[tuple[str, Callable[[Store], object], str, float, str]] = [
+    ("a fall", lambda s: nights(s, [0, 0, 0, -0.05]), "regime", 0.0, "regression"),
+    ("a fall against the night before", lambda s: nights(s, [0, 0, -0.05]), "previous", 0.0, "regression"),
+    ("a fall that has lasted", lambda s: nights(s, [0, 0, 0, -0.05, -0.05]), "regime", 0.0, "fine"),
+    (
+        "a fall that has lasted, by the best",
+        lambda s: nights(s, [0, 0, -0.05, -0.05]),
+        "best",
+        0.0,
+        "regression",
+    ),
+    ("a rise", lambda s: nights(s, [0, 0, 0.05]), "regime", 0.0, "fine"),
+    ("a fall within the margin", lambda s: nights(s, [0, 0, -0.02]), "regime", 0.05, "fine"),
+    ("a fall near the margin", lambda s: nights(s, [0, 0, -0.05]), "regime", 0.046, "cannot tell"),
+    ("one point", lambda s: nights(s, [0]), "regime", 0.0, "cannot tell"),
+    ("no point", lambda s: None, "regime", 0.0, "cannot tell"),
+]
+
+
+@pytest.mark.parametrize(
+    ("prepare", "against", "margin", "state"), [s[1:] for s in STATES], ids=[s[0] for s in STATES]
+)
+def test_a_watch_tells(
+    store: Store, prepare: Callable[[Store], object], against: str, margin: float, state: str
+) -> None:
+    prepare(store)
+    status = watch(trend(store, "nDCG@10"), against, margin)
+    assert status.state == state, status.text
+    assert status.exit_code == {"fine": 0, "regression": 1, "cannot tell": 3}[state]
+
+
+def test_a_watch_cannot_tell_across_a_break_and_says_why(store: Store) -> None:
+    nights(store, [0.0, 0.0])
+    night(store, 2, digests={"qrels": "b" * 32})
+    status = watch(trend(store, "nDCG@10"))
+    assert status.state == "cannot tell"
+    assert "judgments: aaaaaaaa and bbbbbbbb" in status.text
+
+
+def test_a_watch_cannot_tell_where_the_newest_measured_something_else(store: Store) -> None:
+    nights(store, [0.0, 0.0])
+    night(store, 2, metrics=(Metric("nDCG(gain='exp')@10", "", "", 0.5),))
+    made = trend(store, "nDCG@10")
+    assert made.skipped[0].text == "nDCG@10 was not measured, nDCG(gain='exp')@10 was"
+    assert watch(made).state == "cannot tell"
+    assert "nDCG(gain='exp')@10 was" in watch(made).text
+
+
+@pytest.mark.parametrize(("against", "margin"), [("worst", 0.0), ("best", -1.0), ("best", float("nan"))])
+def test_a_watch_refuses_what_it_does_not_know(store: Store, against: str, margin: float) -> None:
+    nights(store, [0.0, 0.0])
+    with pytest.raises(InputError):
+        watch(trend(store, "nDCG@10"), against, margin)
+
+
+def test_false_alarms_stay_few_over_many_flat_series() -> None:
+    """Of 100 flat series of 40 points, about 5 may have any alarm; of 4,000 points alone, 200 would."""
+    rng, alarms = np.random.default_rng(1), 0
+    for _ in range(100):
+        point = Point("x", "x", START, 0.5, None, None, N)
+        stretch = [_Seen(point, HARD + rng.normal(0, 0.1, N)) for _ in range(40)]
+        alarms += any(p.mark for p in _marked(stretch, False, 0.95))
+    assert alarms <= 10
