@@ -232,6 +232,7 @@ def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
         "likely causes",
         "category: paraphrase",
         "passed:",
+        "dimensions 160 → 30",
     ):
         assert said in done.stdout
     left = "assay.toml bm25.run compare.html failures.html helpcentre lsa.run report.html store"

@@ -263,12 +263,12 @@ def test_a_pinned_experiment_is_not_deleted(store: Store, capsys: Output) -> Non
     assert "pinned" in err
 
 
-def test_what_is_deleted_can_be_restored(store: Store, capsys: Output) -> None:
+def test_what_is_deleted_can_be_brought_back(store: Store, capsys: Output) -> None:
     e = saved(store)
     assert called(capsys, "delete", "nightly")[0] == 0
     assert store.list() == []
     assert e.id in called(capsys, "list", "--deleted")[1]
-    assert called(capsys, "restore", e.id)[0] == 0
+    assert called(capsys, "undelete", e.id)[0] == 0
     assert [found.id for found in store.list()] == [e.id]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from assay.cli import close_output
 from assay.cli.parsers import add_format, make_parser
+from assay.cli.stores import add_exchange, exchange
 from assay.core.errors import InputError, UndecidableError
 from assay.core.records import Experiment
 from assay.core.tables import Scores
@@ -36,6 +37,8 @@ _EXAMPLES = """examples:
   assay experiments compare main branch
   assay experiments watch -m nDCG@10 --name nightly --margin 0.01
   assay experiments note nightly "before the new tokenizer"
+  assay experiments export experiments.csv
+  assay experiments backup store.zip
   assay experiments gc
 
 An experiment is named by its id, or by its name: the newest of that name. `assay experiments COMMAND --help`
@@ -63,11 +66,14 @@ def parser() -> argparse.ArgumentParser:
             help="a folder or postgresql://… (default: ASSAY_STORE, assay.toml, .assay)",
         )
         options(part)
+    add_exchange(commands, made.formatter_class)
     return made
 
 
 def command(arguments: argparse.Namespace) -> int:
     """Do what was asked of the store; the result is the exit code."""
+    if arguments.action not in ACTIONS:
+        return exchange(arguments) or 0
     url = store_url(arguments.store)
     if "://" not in url and not (Path(url) / "assay.db").is_file():
         raise InputError(
@@ -302,11 +308,11 @@ def _unpin(store: Store, arguments: argparse.Namespace) -> int:
 
 
 def _delete(store: Store, arguments: argparse.Namespace) -> int:
-    return _said("deleted (restore brings it back)", store.drop(arguments.name))
+    return _said("deleted (undelete brings it back)", store.drop(arguments.name))
 
 
-def _restore(store: Store, arguments: argparse.Namespace) -> int:
-    return _said("restored", store.drop(arguments.name, restore=True))
+def _undelete(store: Store, arguments: argparse.Namespace) -> int:
+    return _said("back again", store.drop(arguments.name, restore=True))
 
 
 def _said(what: str, e: Experiment) -> int:
@@ -354,6 +360,6 @@ ACTIONS: dict[
     "pin": (_pin, _one, "keep an experiment from being deleted"),
     "unpin": (_unpin, _one, "let an experiment be deleted again"),
     "delete": (_delete, _one, "take an experiment out of sight"),
-    "restore": (_restore, _one, "bring a deleted experiment back, by its id"),
+    "undelete": (_undelete, _one, "bring a deleted experiment back, by its id"),
     "gc": (_gc, _gc_options, "remove the tables that no experiment refers to (a dry run without --yes)"),
 }
