@@ -1,10 +1,17 @@
 """What all tests share."""
 
+import subprocess
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from assay.store.store import Store
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+POSTGRES = Path(__file__).parent.parent / "scripts" / "postgres.sh"
+_numbers = count(1)
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +20,48 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the sets in {SHARED} are not here")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """The URL of a PostgreSQL of the tests' own, installed where it is missing."""
+    with subprocess.Popen(
+        [str(POSTGRES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        url = server.stdout.readline().strip()
+        if url:
+            yield url
+        server.stdin.close()
+        server.stdout.close()
+        reason = server.stderr.read().strip() if server.stderr else ""
+    if not url:
+        assert "is not installed" in reason, reason
+        pytest.skip(reason)
+
+
+@pytest.fixture
+def postgres(cluster: str) -> str:
+    """The URL of a new database; a store needs ?tables=FOLDER after it."""
+    import psycopg
+
+    name = f"test{next(_numbers)}"
+    with psycopg.connect(cluster, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return cluster.removesuffix("postgres") + name
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new store is to be: in a folder, and in PostgreSQL."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store")
+    return f"{request.getfixturevalue('postgres')}?tables={tmp_path}/tables"
+
+
+@pytest.fixture
+def store(place: str) -> Iterator[Store]:
+    """A new store of either kind."""
+    with Store(place) as made:
+        yield made

@@ -22,13 +22,20 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = url
         self.engine = _engine(url)
-        self._migrate()
+        try:
+            self._migrate()
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the store."""
-        with _told(self.url), self.engine.connect() as connection, connection.begin():
-            yield connection
+        with _told(self.url), self.engine.connect() as connection:
+            if connection.dialect.name == "postgresql":
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -32,6 +32,8 @@ _TOKEN = re.compile(
     )""",
     re.X,
 )
+_DEEPEST = 50
+LONGEST = 500  # characters of a text by which an experiment is found
 _SPACES = ("params", "latency", "figures", "environment", "policy")
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": lambda a, b: a == b,
@@ -40,9 +42,23 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
-    "~": lambda a, b: a.contains(str(b), autoescape=True),
+    "~": lambda a, b: a.icontains(str(b), autoescape=True),
 }
 Token = tuple[str, str]
+
+
+class _Number(float):
+    """A number that still knows how it was written: the name 7 is not 7.0."""
+
+    def __new__(cls, text: str) -> _Number:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def condition(text: str) -> ColumnElement[bool]:
@@ -54,7 +70,7 @@ class _Reader:
     """A filter, read from left to right."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+        self.text, self.at, self.depth = text, 0, 0
         self.tokens = self._tokens()
 
     def _tokens(self) -> list[Token]:
@@ -71,8 +87,9 @@ class _Reader:
         return made
 
     def _wrong(self, problem: str) -> InputError:
+        shortened = self.text if len(self.text) <= 200 else f"{self.text[:200]}…"
         return InputError(
-            f"the filter {self.text!r} cannot be read: {problem}; expected such as "
+            f"the filter {shortened!r} cannot be read: {problem}; expected such as "
             "metrics.nDCG@10 > 0.4 and params.index_type = 'hnsw'"
         )
 
@@ -102,6 +119,14 @@ class _Reader:
         return and_(*parts)
 
     def _item(self) -> ColumnElement[bool]:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self._wrong(f"it is too deep, more than {_DEEPEST} parentheses or nots in each other")
+        made = self._one()
+        self.depth -= 1
+        return made
+
+    def _one(self) -> ColumnElement[bool]:
         if self._next("not"):
             return not_(self._item())
         if self._next("("):
@@ -131,7 +156,7 @@ class _Reader:
         if kind == "text":
             return value[1:-1]
         if kind == "number":
-            return float(value)
+            return _Number(value)
         if kind == "field":  # the quotes are easily forgotten
             return value
         raise self._wrong(f"a value was expected, found {value!r}")
@@ -150,14 +175,22 @@ class _Reader:
             )
         if field == "code":
             return _attribute("code", "version", operator, value)
-        if field == "at" and operator:
+        if field == "at" and operator and operator != "~":
             return _COMPARE[operator](experiments.c.at, self._moment(value))  # type: ignore[no-any-return]
         if field == "pinned":
-            return experiments.c.pinned.is_(True)
+            return self._pinned(operator, value)
         if field in ("name", "kind", "note", "id"):
             column = experiments.c[field]
             return column != "" if operator is None else _COMPARE[operator](column, str(value))
         raise self._wrong(f"there is no field {field!r}")
+
+    def _pinned(self, operator: str | None, value: Any) -> ColumnElement[bool]:
+        here = experiments.c.pinned.is_(True)
+        if operator is None:
+            return here
+        if operator not in ("=", "!=") or str(value).lower() not in ("true", "false"):
+            raise self._wrong(f"pinned is true or false, found {operator} {value}")
+        return here if (operator == "=") == (str(value).lower() == "true") else not_(here)
 
     def _metric(self, field: str, operator: str | None, value: Any) -> ColumnElement[bool]:
         name, _, part = field.removeprefix("metrics.").partition("[")
@@ -173,15 +206,15 @@ class _Reader:
         )
         if operator is None:
             return experiments.c.id.in_(here)
-        if not isinstance(value, float):
-            raise self._wrong(f"{field} is a number, found {value!r}")
+        if operator == "~" or not isinstance(value, float):
+            raise self._wrong(f"{field} is a number, found {operator} {str(value)!r}")
         return experiments.c.id.in_(here.where(_COMPARE[operator](metrics.c.value, value)))
 
     def _moment(self, value: Any) -> int:
         try:
             at = datetime.fromisoformat(str(value))
         except ValueError:
-            raise self._wrong(f"at is a time such as '2026-01-31', found {value!r}") from None
+            raise self._wrong(f"at is a time such as '2026-01-31', found {str(value)!r}") from None
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
         return int(at.timestamp() * 1_000_000)
 
@@ -191,6 +224,7 @@ def _attribute(space: str, key: str, operator: str | None, value: Any) -> Column
     if operator is None:
         return experiments.c.id.in_(here)
     column = attributes.c.number if isinstance(value, float) and operator != "~" else attributes.c.text
+    value = value[:LONGEST] if isinstance(value, str) else value
     return experiments.c.id.in_(here.where(_COMPARE[operator](column, value)))
 
 

@@ -8,6 +8,7 @@ refers to, which `clean` finds.
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from assay.core.records import Experiment, Metric
 from assay.core.tables import Scores
 from assay.evaluation.configuration import flat
 from assay.store.database import Database, shown
-from assay.store.filters import condition
+from assay.store.filters import LONGEST, condition
 from assay.store.schema import attributes, experiments, links, metrics, tags
 from assay.store.tables import Tables
 
@@ -57,6 +58,7 @@ class Store:
 
     def put(self, experiment: Experiment, scores: Scores | None = None) -> Experiment:
         """Keep an experiment and its scores; when this returns, both are kept."""
+        _check(experiment)
         digests = dict(experiment.digests)
         if scores is not None:
             digests["scores"] = self.tables.put(scores)
@@ -64,6 +66,19 @@ class Store:
         with self.database.writing() as connection:
             _insert(connection, made)
         return made
+
+    def put_all(self, experiments: Sequence[Experiment]) -> None:
+        """Keep experiments of other stores under their own ids: all of them, or none."""
+        for experiment in experiments:
+            _check(experiment)
+        with self.database.writing() as connection:
+            for experiment in experiments:
+                _insert(connection, experiment)
+
+    def ids(self) -> set[str]:
+        """The ids of all experiments, of the dropped ones too."""
+        with self.database.reading() as connection:
+            return set(connection.execute(select(experiments.c.id)).scalars())
 
     def get(self, name: str) -> Experiment:
         """The experiment of an id, or the newest of a name."""
@@ -162,6 +177,7 @@ class Store:
         found = self.garbage(older)
         for table in found:
             self.tables.drop(table.digest)
+        self.tables.sweep(older)
         return found
 
 
@@ -176,7 +192,8 @@ def _places(url: str) -> tuple[str, Tables]:
                 "a store in PostgreSQL needs a place for its tables: add ?tables=FOLDER or "
                 f"?tables=s3://BUCKET to {shown(url)}"
             )
-        return urlunsplit(parts._replace(query=urlencode(given, doseq=True))), Tables(where[0])
+        tail = urlunsplit(("", "", parts.path, urlencode(given, doseq=True), ""))
+        return f"postgresql://{parts.netloc}{tail}", Tables(where[0])  # the netloc of a socket is empty
     if "://" in url:
         raise InputError(f"a store is a folder or postgresql://…?tables=…, found {shown(url)}")
     folder = Path(url)
@@ -206,19 +223,37 @@ def _named(name: str) -> Select[Any]:
     return query.order_by((here.id == name).desc(), here.at.desc()).limit(1)
 
 
+def _check(e: Experiment) -> None:
+    """Refuse what would not come back as it went in."""
+    for m in e.metrics:
+        if any(x is not None and not math.isfinite(x) for x in (m.value, m.low, m.high)):
+            raise InputError(f"{m.measure} of {e.name!r} is not a finite number; what is undefined is None")
+    if e.at.tzinfo is None:
+        raise InputError(f"the time of {e.name!r} has no zone: give it one, such as datetime.now(UTC)")
+    texts = (e.name, e.kind, e.note, *e.tags)
+    try:
+        body = _body(e)
+        "".join((body, *texts)).encode()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{e.name!r} cannot be kept: {error}; expected finite numbers and texts") from None
+    if "\\u0000" in body or any("\0" in text for text in texts):
+        raise InputError(f"{e.name!r} holds a NUL character, which not every database can keep: leave it out")
+    if any(len(text) > LONGEST for text in (e.name, e.kind, *e.tags)):
+        raise InputError(
+            f"a name or a tag of {e.name[:40]!r} is longer than {LONGEST} characters: shorten it"
+        )
+
+
+def _body(e: Experiment) -> str:
+    body = {name: getattr(e, name) for name in _BODY}
+    return json.dumps(body, ensure_ascii=False, allow_nan=False)
+
+
 def _insert(connection: Connection, e: Experiment) -> None:
     """The record with all that is asked for by name."""
-    body = {name: getattr(e, name) for name in _BODY}
     row = {"id": e.id, "name": e.name, "kind": e.kind, "at": _microseconds(e.at), "note": e.note}
     gone = None if e.deleted_at is None else _microseconds(e.deleted_at)
-    connection.execute(
-        insert(experiments).values(
-            **row,
-            body=json.dumps(body, ensure_ascii=False, allow_nan=False),
-            pinned=e.pinned,
-            deleted_at=gone,
-        )
-    )
+    connection.execute(insert(experiments).values(**row, body=_body(e), pinned=e.pinned, deleted_at=gone))
     for table, rows in (
         (metrics, [_metric(e.id, m) for m in e.metrics]),
         (attributes, _attributes(e)),
@@ -252,7 +287,9 @@ def _attributes(e: Experiment) -> list[dict[str, Any]]:
 
 
 def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) or value is None else json.dumps(value)
+    """A value as a filter finds it: its beginning, for indexes hold no long texts."""
+    text = value if isinstance(value, str) or value is None else json.dumps(value)
+    return None if text is None else text[:LONGEST]
 
 
 def _number(value: Any) -> float | None:
@@ -270,10 +307,10 @@ def _read(connection: Connection, query: Select[Any], of: list[str] | None = Non
         wanted = select(metrics).where(metrics.c.experiment.in_(some))
         if of is not None:
             wanted = wanted.where(metrics.c.measure.in_(of), metrics.c.column == "")
-        for m in connection.execute(wanted.order_by(metrics.c.measure)).mappings():
+        for m in connection.execute(wanted).mappings():
             made = Metric(m["measure"], m["column"], m["slice"], m["value"], m["low"], m["high"], m["n"])
             measured[m["experiment"]].append(made)
-        for t in connection.execute(select(tags).where(tags.c.experiment.in_(some)).order_by(tags.c.tag)):
+        for t in connection.execute(select(tags).where(tags.c.experiment.in_(some))):
             labels[t.experiment].append(t.tag)
     return [_experiment(row, measured[row["id"]], labels[row["id"]]) for row in rows]
 
@@ -284,8 +321,8 @@ def _experiment(row: RowMapping, measured: list[Metric], labels: list[str]) -> E
         name=row["name"],
         at=_time(row["at"]),
         kind=row["kind"],
-        metrics=tuple(measured),
-        tags=tuple(labels),
+        metrics=tuple(sorted(measured, key=lambda m: m[:3])),  # each database has an order of its own
+        tags=tuple(sorted(labels)),
         note=row["note"],
         pinned=bool(row["pinned"]),
         deleted_at=None if gone is None else _time(gone),

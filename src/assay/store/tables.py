@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import uuid
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ import polars as pl
 
 from assay.core.errors import StoreError
 from assay.core.tables import Scores
+
+_AT_ONCE = 100  # tables that are read together
 
 
 class Kept(NamedTuple):
@@ -32,7 +35,7 @@ class Tables:
 
         self.url = url
         try:
-            self._files, self._root = fsspec.core.url_to_fs(url)
+            self._files, self._root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise StoreError(f"the tables at {url} cannot be reached: {error}") from None
         self.local = isinstance(self._files, fsspec.implementations.local.LocalFileSystem)
@@ -40,70 +43,124 @@ class Tables:
     def put(self, scores: Scores) -> str:
         """Keep a table; the same content is kept once."""
         path = self._path(scores.digest)
-        if not self._files.exists(path):
+        if not self._renewed(path):
             self._write(path, packed(scores))
         return scores.digest
 
     def get(self, digest: str) -> Scores:
         """The table of a digest, checked against it."""
-        try:
-            content = self._files.cat_file(self._path(digest))
+        content = self.read(digest)
+        with self._told(f"the table {digest} in {self.url} cannot be read"):
             made = unpacked(pl.read_parquet(io.BytesIO(content)))
-        except FileNotFoundError:
-            raise StoreError(
-                f"the table {digest} is not in {self.url}; it was lost or cleaned away"
-            ) from None
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise StoreError(f"the table {digest} in {self.url} cannot be read: {error}") from None
         if made.digest != digest:
             raise StoreError(f"the table {digest} in {self.url} is damaged: its content has another digest")
         return made
 
     def row(self, digests: list[str], query_id: str) -> dict[str, dict[str, float]]:
         """The values of one query in each of these tables, by digest."""
+        wanted = [*dict.fromkeys(digests)]
         found = {}
-        for digest in digests:
-            source = (
-                self._path(digest) if self.local else io.BytesIO(self._files.cat_file(self._path(digest)))
-            )
-            frame = pl.scan_parquet(source).filter(pl.col("query_id") == query_id).collect()
-            if len(frame):
-                found[digest] = {name: frame[name][0] for name in frame.columns[1:]}
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            for digest, frame in zip(some, self._rows(some, query_id), strict=True):
+                if len(frame):
+                    found[digest] = dict(zip(frame.columns[1:], frame.row(0)[1:], strict=True))
         return found
+
+    def _rows(self, digests: list[str], query_id: str) -> list[pl.DataFrame]:
+        paths = [self._path(digest) for digest in digests]
+        try:
+            with self._told(f"the tables in {self.url} cannot be read"):
+                return pl.collect_all(
+                    [
+                        pl.scan_parquet(source, glob=False).filter(pl.col("query_id") == query_id)
+                        for source in self._sources(paths)
+                    ]
+                )
+        except StoreError:
+            for digest in digests:
+                self.get(digest)  # says which of them it is
+            raise
+
+    def _sources(self, paths: list[str]) -> list[Any]:
+        if self.local:
+            return [*paths]
+        content = self._files.cat(paths)
+        return [io.BytesIO(content[path]) for path in paths]
 
     def list(self) -> Iterator[Kept]:
         """Every table that is kept."""
-        for path, info in sorted(self._files.find(self._root, detail=True).items()):
+        with self._told(f"the tables in {self.url} cannot be listed"):
+            found = self._files.find(self._root, detail=True)
+        for path, info in sorted(found.items()):
             name = path.rsplit("/", 1)[-1]
             if name.endswith(".parquet"):
-                yield Kept(name.removesuffix(".parquet"), int(info["size"]), self._files.modified(path))
+                yield Kept(name.removesuffix(".parquet"), int(info["size"]), self._modified(path, info))
+
+    def _modified(self, path: str, info: Mapping[str, Any]) -> datetime:
+        if "mtime" in info:
+            return datetime.fromtimestamp(info["mtime"], UTC)
+        at: datetime = info.get("LastModified") or self._files.modified(path)
+        return at
 
     def read(self, digest: str) -> bytes:
         """The bytes of a table's file."""
-        content: bytes = self._files.cat_file(self._path(digest))
+        with self._told(f"the table {digest} in {self.url} cannot be read"):
+            try:
+                content: bytes = self._files.cat_file(self._path(digest))
+            except FileNotFoundError:
+                raise StoreError(
+                    f"the table {digest} is not in {self.url}; it was lost or cleaned away"
+                ) from None
         return content
 
     def write(self, digest: str, content: bytes) -> None:
         """Keep the file of a table that another store has."""
-        if not self._files.exists(self._path(digest)):
+        if not self._renewed(self._path(digest)):
             self._write(self._path(digest), content)
 
     def drop(self, digest: str) -> None:
         """Forget a table."""
-        self._files.rm_file(self._path(digest))
+        with self._told(f"the table {digest} in {self.url} cannot be removed"), suppress(FileNotFoundError):
+            self._files.rm_file(self._path(digest))
+
+    @contextmanager
+    def _told(self, problem: str) -> Iterator[None]:
+        """Say what the files say; the library of a bucket has errors of its own."""
+        known = (OSError, pl.exceptions.PolarsError) if self.local else (Exception,)
+        try:
+            yield
+        except StoreError:
+            raise
+        except known as error:
+            raise StoreError(f"{problem} ({' '.join(str(error).split())})") from error
+
+    def sweep(self, older: timedelta) -> None:
+        """Remove what a save that was killed has left half written."""
+        for path in self._files.find(self._root) if self.local else ():
+            if path.endswith(".part") and datetime.now(UTC) - self._files.modified(path) >= older:
+                self._files.rm_file(path)
+
+    def _renewed(self, path: str) -> bool:
+        """Whether the file is there and young, so that nobody cleans it away before its record is kept."""
+        if not self.local:
+            return False
+        try:
+            os.utime(path)
+        except OSError:
+            return False
+        return True
 
     def _path(self, digest: str) -> str:
         return f"{self._root}/{digest[:2]}/{digest}.parquet"
 
     def _write(self, path: str, content: bytes) -> None:
         """Write a file so that nobody ever sees a part of it."""
-        try:
+        with self._told(f"nothing was saved: {path} cannot be written"):
             if self.local:
                 _write_whole(path, content)
             else:
                 self._files.pipe_file(path, content)  # a bucket keeps what it has wholly received
-        except OSError as error:
-            raise StoreError(f"nothing was saved: {path} cannot be written ({error})") from None
 
 
 def _write_whole(path: str, content: bytes) -> None:
@@ -117,17 +174,28 @@ def _write_whole(path: str, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
+        _sync(folder)
     except BaseException:
         if os.path.exists(beside):
             os.unlink(beside)
         raise
 
 
+def _sync(folder: str) -> None:
+    """Make sure that the name of a new file is on the disk too."""
+    if os.name == "posix":
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)
+
+
 def packed(scores: Scores) -> bytes:
     """Scores as Parquet: a row a query, a column a measure."""
     columns: dict[str, Any] = {"query_id": list(scores.query_ids), **scores.values}
     file = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(file, compression="zstd", row_group_size=1000)
+    pl.DataFrame(columns).write_parquet(file, compression="zstd", row_group_size=2500)
     return file.getvalue()
 
 

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Start a private PostgreSQL, print its URL, and stop it at the end of the input.
+# Where there is none it is installed by apt, which asks for root.
+set -euo pipefail
+
+fail() { echo "$1" >&2; exit 1; }
+
+binaries() { ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1; }
+
+install() {
+    command -v apt-get >/dev/null || fail "PostgreSQL is not installed and there is no apt-get"
+    [ "$(id -u)" = 0 ] || fail "PostgreSQL is not installed and only root can install it"
+    export DEBIAN_FRONTEND=noninteractive
+    apt=(apt-get -qq -y -o Acquire::Retries=2 -o Acquire::http::Timeout=20)
+    get=("${apt[@]}" install --no-install-recommends postgresql)
+    "${get[@]}" >/dev/null 2>&1 || { "${apt[@]}" update && "${get[@]}"; } >/dev/null 2>&1 \
+        || fail "PostgreSQL is not installed and apt-get cannot install it"
+}
+
+as_owner() {  # PostgreSQL refuses to run as root
+    if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --clear-groups "$@"); else "$@"; fi
+}
+
+[ -n "$(binaries)" ] || install
+bin=$(binaries)
+folder=$(mktemp -d "${TMPDIR:-/tmp}/assay-postgres-XXXXXX")
+stop() {
+    as_owner "$bin/pg_ctl" -D "$folder/data" -m immediate stop >/dev/null 2>&1 || true
+    rm -rf "$folder"
+}
+trap stop EXIT
+trap 'exit 1' INT TERM
+[ "$(id -u)" != 0 ] || chown postgres: "$folder"
+as_owner "$bin/initdb" -D "$folder/data" -U assay -A trust -E UTF8 --locale C.UTF-8 --no-sync >/dev/null \
+    || fail "initdb failed"
+for _ in 1 2 3; do  # somebody may take the port first
+    port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    options="-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$folder -c max_connections=50"
+    if as_owner "$bin/pg_ctl" -D "$folder/data" -l "$folder/log" -o "$options" -w start >/dev/null; then
+        echo "postgresql://assay@127.0.0.1:$port/postgres"
+        cat >/dev/null
+        exit 0
+    fi
+done
+cat "$folder/log" >&2
+fail "PostgreSQL does not start"
