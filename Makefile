@@ -43,6 +43,7 @@ test: lint ## everything that must hold
 bench: .venv/bench ## time Assay beside its peers; the tables of docs/benchmarks.md
 	$(BIN)/python benchmarks/measures.py
 	$(BIN)/python benchmarks/inference.py
+	$(BIN)/python benchmarks/store.py
 
 docs: .venv/test ## write the reference pages and the picture from the code
 	$(BIN)/python scripts/reference.py

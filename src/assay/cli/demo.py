@@ -14,7 +14,7 @@ from assay.cli.parsers import make_parser
 from assay.core.errors import InputError
 from assay.core.tables import Documents, Qrels, Queries, Run
 from assay.datasets import Collection, helpcentre, write
-from assay.evaluation import evaluate
+from assay.evaluation import Evaluation, evaluate
 from assay.evaluation.compare import compare
 from assay.evaluation.failures import failures
 from assay.project.project import open_project
@@ -106,7 +106,9 @@ def command(arguments: argparse.Namespace) -> None:
     _show("what fails, and why? (assay failures)", failing(found, "table", show=2))
     decided = open_project(folder / "assay.toml").gate()
     _show("may it ship? (assay gate)", verdict(decided, "table"))
-    _show("since when? (assay experiments trend)", _remembered(folder, qrels, queries, documents))
+    _show(
+        "since when? (assay experiments trend)", _remembered(folder, evaluations, qrels, queries, documents)
+    )
     pages = {"report": summary(evaluations, "html"), "compare": comparison(made, "html", texts)}
     pages["failures"] = failing(found, "html")
     for name, page in pages.items():
@@ -115,10 +117,14 @@ def command(arguments: argparse.Namespace) -> None:
     _say(_NEXT.format(assay=_program(), folder=folder))
 
 
-def _remembered(folder: Path, qrels: Qrels, queries: Queries, documents: Documents) -> str:
+def _remembered(
+    folder: Path, evaluations: list[Evaluation], qrels: Qrels, queries: Queries, documents: Documents
+) -> str:
     """Five nights of the search by vectors, one of which lost most of its dimensions, and what came of it."""
     with Store(folder / "store") as store:
         if not store.list(limit=1):
+            for made in evaluations:
+                store.put(experiment_of(made, made.name, qrels=qrels, queries=queries), made.scores)
             for night, dimensions in enumerate(_NIGHTS):
                 run = LSA(documents, dimensions).search(queries, _DEPTH)
                 made = evaluate(qrels, run, _MEASURES, queries)

@@ -13,6 +13,11 @@ from assay.core.errors import MissingExtraError, StoreError
 
 REVISIONS = ("0001", "0002")
 _WAIT = 60_000  # milliseconds that a writer waits for another
+_PATIENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "tcp_user_timeout": 30_000,
+}  # with a silent network
 _LOCK = 0x61737361  # of PostgreSQL, held while the schema is made
 
 
@@ -93,7 +98,9 @@ def _engine(url: str) -> Engine:
         import psycopg  # noqa: F401
     except ImportError:
         raise MissingExtraError("psycopg", "a store in PostgreSQL", "postgres") from None
-    return create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True)
+    return create_engine(
+        url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True, connect_args=_PATIENCE
+    )
 
 
 def _sqlite(url: str) -> Engine:

@@ -111,10 +111,10 @@ class Store:
         with self.database.reading() as connection:
             return _read(connection, query, None if metrics_of is None else list(metrics_of))
 
-    def scores(self, experiment: Experiment) -> Scores | None:
-        """The scores of each query of an experiment, None where it was saved without them."""
+    def scores(self, experiment: Experiment, only: str | None = None) -> Scores | None:
+        """The scores of each query (by one measure alone), None where it was saved without them."""
         digest = experiment.digests.get("scores")
-        return None if digest is None else self.tables.get(digest)
+        return None if digest is None else self.tables.get(digest, only)
 
     def link(
         self,

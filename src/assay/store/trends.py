@@ -172,7 +172,7 @@ def _read(
     made: list[_Seen] = []
     order: list[str] | None = None
     for e, point in zip(kept, points, strict=True):
-        scores = store.scores(e) if measure else None
+        scores = store.scores(e, only=measure) if measure else None
         if scores is None or measure not in scores.values:
             made.append(_Seen(point, None))
             continue
