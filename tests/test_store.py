@@ -213,6 +213,16 @@ def test_a_long_setting_is_kept_whole_and_found_by_its_beginning(store: Store) -
     assert store.list("params.prompt = 'other'") == []
 
 
+def test_one_measure_may_be_read_alone(store: Store) -> None:
+    both = Scores(["a", "b"], {"nDCG@10": np.array([1.0, 0.5]), "R@10": np.array([0.0, 1.0])})
+    made = store.put(experiment(), both)
+    alone, none = store.scores(made, only="R@10"), store.scores(made, only="AP")
+    assert alone is not None
+    assert none is not None
+    assert alone.to_dict() == {"a": {"R@10": 0.0}, "b": {"R@10": 1.0}}
+    assert none.values == {}
+
+
 def test_a_damaged_table_is_told(store: Store) -> None:
     made = store.put(experiment(), scores(1))
     path = file_of(store, made.digests["scores"])

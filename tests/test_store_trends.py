@@ -141,9 +141,10 @@ def test_the_scores_of_each_experiment_are_read_once(store: Store, monkeypatch: 
     nights(store, [0.0] * 3 + [-0.1] * 3)
     read, get = list[str](), store.tables.get
 
-    def counted(digest: str) -> Scores:
+    def counted(digest: str, only: str | None = None) -> Scores:
         read.append(digest)
-        return get(digest)
+        assert only == "nDCG@10"
+        return get(digest, only)
 
     monkeypatch.setattr(store.tables, "get", counted)
     trend(store, "nDCG@10")
