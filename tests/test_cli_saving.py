@@ -107,3 +107,8 @@ def test_latencies_and_figures_are_kept_beside_one_run(
 def test_nothing_is_kept_where_nobody_asked_for_it(folder: Path) -> None:
     assert run(["eval", "qrels.txt", "new.run"]) == 0
     assert not (folder / ".assay").exists()
+
+
+def test_an_empty_name_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", "qrels.txt", "new.run", "--save", ""]) == 2
+    assert "--save expects a name" in capsys.readouterr().err

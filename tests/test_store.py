@@ -167,11 +167,27 @@ def test_the_same_scores_are_kept_once_and_stay_while_one_needs_them(store: Stor
 
 
 def test_an_old_table_that_is_put_again_is_young(store: Store) -> None:
+    store.put(experiment("other"))
     path = file_of(store, store.tables.put(scores()))
     os.utime(path, (0, 0))
     assert len(store.garbage()) == 1
     store.tables.put(scores())
     assert store.garbage() == []
+
+
+def test_tables_without_any_record_are_not_called_unneeded(store: Store) -> None:
+    store.tables.put(scores())
+    with pytest.raises(StoreError, match="its records may be lost"):
+        store.clean(NOW)
+    assert len(list(store.tables.list())) == 1
+
+
+def test_what_was_never_deleted_cannot_be_brought_back(store: Store) -> None:
+    older, newer = store.put(experiment("one")), store.put(experiment("one"))
+    store.drop(newer.id)
+    assert store.drop("one", restore=True).id == newer.id
+    with pytest.raises(InputError, match="no deleted experiment"):
+        store.drop(older.id, restore=True)
 
 
 def test_texts_of_all_scripts_come_back(store: Store) -> None:
@@ -238,9 +254,9 @@ def test_a_damaged_table_is_told(store: Store) -> None:
 def test_a_table_that_is_lost_is_told(store: Store) -> None:
     made = store.put(experiment(), scores())
     store.tables.drop(made.digests["scores"])
-    with pytest.raises(StoreError, match="it was lost or cleaned away"):
+    with pytest.raises(StoreError, match="it was lost, cleaned away"):
         store.scores(made)
-    with pytest.raises(StoreError, match="it was lost or cleaned away"):
+    with pytest.raises(StoreError, match="it was lost, cleaned away"):
         store.tables.row([made.digests["scores"]], "q1")
 
 

@@ -99,9 +99,9 @@ def test_a_table_that_is_lost_or_damaged_is_told(store: Store) -> None:
     one, two = store.tables.put(scores(1)), store.tables.put(scores(2))
     content = store.tables.read(two)
     store.tables.drop(one)
-    with pytest.raises(StoreError, match="it was lost or cleaned away"):
+    with pytest.raises(StoreError, match="it was lost, cleaned away"):
         store.tables.get(one)
-    with pytest.raises(StoreError, match="it was lost or cleaned away"):
+    with pytest.raises(StoreError, match="it was lost, cleaned away"):
         store.tables.row([two, one], "q1")
     store.tables.write(one, content)
     with pytest.raises(StoreError, match="has another digest"):

@@ -192,3 +192,14 @@ def test_a_target_keeps_what_it_has_of_its_own(tmp_path: Path) -> None:
         own = target.put(experiment("own"))
         assert move(source, target) == Moved(5, 0, 5, 0)
         assert target.get(own.id).name == "own"
+
+
+def test_a_damaged_table_is_neither_backed_up_nor_moved(tmp_path: Path) -> None:
+    with filled(tmp_path / "store") as store, Store(tmp_path / "other") as other:
+        file = next((tmp_path / "store" / "tables").rglob("*.parquet"))
+        file.write_bytes(file.read_bytes()[:100])
+        with pytest.raises(StoreError, match="cannot be read"):
+            backup(store, tmp_path / "backup.zip")
+        assert not (tmp_path / "backup.zip").exists()
+        with pytest.raises(StoreError, match="cannot be read"):
+            move(store, other)

@@ -38,6 +38,8 @@ def add_saving(parser: argparse.ArgumentParser, beside: bool = True) -> None:
 
 def digested(arguments: argparse.Namespace, runs: Sequence[Blocks]) -> list[Blocks]:
     """The runs, named by their content on the way where they are to be recorded."""
+    if arguments.save is not None and not arguments.save.strip():
+        raise InputError("--save expects a name, found none")
     return [Digested(run) for run in runs] if arguments.save else list(runs)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,7 +112,7 @@ def _sqlite(url: str) -> Engine:
     def configure(connection, _):  # type: ignore[no-untyped-def]
         connection.isolation_level = None  # transactions are begun below
         connection.execute(f"PRAGMA busy_timeout = {_WAIT}")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _patiently(connection, "PRAGMA journal_mode = WAL")  # which does not wait by itself
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -120,6 +122,19 @@ def _sqlite(url: str) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+    """Carry out a statement, again while another process holds the database."""
+    until = time.monotonic() + _WAIT / 1000
+    while True:
+        try:
+            connection.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def shown(url: str) -> str:

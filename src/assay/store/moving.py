@@ -95,9 +95,15 @@ def _copied(database: str, copy: Path) -> int:
 def _contents(tables: Tables) -> Iterator[tuple[str, bytes]]:
     for kept in tables.list():
         try:
-            yield kept.digest, tables.read(kept.digest)
+            yield kept.digest, _sound(tables, kept.digest)
         except FileNotFoundError:  # cleaned away since it was listed: nothing referred to it
             continue
+
+
+def _sound(tables: Tables, digest: str) -> bytes:
+    """The file of a table, unless its content is not what its name says."""
+    tables.get(digest)
+    return tables.read(digest)
 
 
 def _digest(content: Any) -> str:
@@ -181,7 +187,7 @@ def move(source: Store, target: Store) -> Moved:
     tables = [(digest, digest in listed) for digest in sorted(kept.digest for kept in source.tables.list())]
     for digest, there in tables:
         if not there:
-            target.tables.write(digest, source.tables.read(digest))
+            target.tables.write(digest, _sound(source.tables, digest))
     before, found = target.ids(), _all(source)
     new = [experiment for experiment in found if experiment.id not in before]
     for start in range(0, len(new), _SOME):
@@ -210,7 +216,7 @@ def _verify(
         more = f" and {len(wrong) - 10} more" if len(wrong) > 10 else ""
         raise StoreError(
             f"{target.url} differs from {source.url}: {', '.join(wrong[:10])}{more}; what was there before "
-            "is left as it was: drop and purge it there, or move to an empty store"
+            "is left as it was: delete and purge it there, or move to an empty store"
         )
 
 

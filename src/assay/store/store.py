@@ -142,7 +142,7 @@ class Store:
 
     def drop(self, name: str, *, restore: bool = False) -> Experiment:
         """Take an experiment out of sight, or bring it back; a pinned one stays."""
-        experiment = self.get(name)
+        experiment = self._deleted(name) if restore else self.get(name)
         if experiment.pinned and not restore:
             raise InputError(f"{experiment.name} ({experiment.id}) is pinned: unpin it first")
         at = None if restore else _microseconds(datetime.now(UTC))
@@ -151,6 +151,18 @@ class Store:
                 update(experiments).where(experiments.c.id == experiment.id).values(deleted_at=at)
             )
         return replace(experiment, deleted_at=None if restore else datetime.now(UTC))
+
+    def _deleted(self, name: str) -> Experiment:
+        """The deleted experiment of an id, or the newest deleted one of a name."""
+        here = experiments.c
+        query = select(experiments).where(
+            (here.id == name) | (here.name == name), here.deleted_at.is_not(None)
+        )
+        with self.database.reading() as connection:
+            found = _read(connection, query.order_by(here.at.desc()).limit(1))
+        if not found:
+            raise InputError(f"there is no deleted experiment {name!r} in {self.url}")
+        return found[0]
 
     def purge(self) -> int:
         """Forget for good what was dropped; how many there were."""
@@ -170,6 +182,12 @@ class Store:
         listed = [table for table in self.tables.list() if datetime.now(UTC) - table.at >= older]
         with self.database.reading() as connection:
             kept = set(connection.execute(select(links.c.digest)).scalars())
+            empty = connection.execute(select(experiments.c.id).limit(1)).first() is None
+        if empty and listed:
+            raise StoreError(
+                f"{self.url} has {len(listed)} tables and no experiment at all: its records may be lost, "
+                "so no table is called unneeded; restore a backup, or remove the folder by hand"
+            )
         return [Garbage(table.digest, table.size) for table in listed if table.digest not in kept]
 
     def clean(self, older: timedelta = GRACE) -> Sequence[Garbage]:

@@ -57,6 +57,11 @@ class Tables:
             raise StoreError(f"the table {digest} in {self.url} is damaged: its content has another digest")
         return made
 
+    def has(self, digest: str) -> bool:
+        """Whether a table is there."""
+        with self._told(f"the tables in {self.url} cannot be reached"):
+            return bool(self._files.exists(self._path(digest)))
+
     def row(self, digests: list[str], query_id: str) -> dict[str, dict[str, float]]:
         """The values of one query in each of these tables, by digest."""
         wanted = [*dict.fromkeys(digests)]
@@ -111,7 +116,8 @@ class Tables:
                 content: bytes = self._files.cat_file(self._path(digest))
             except FileNotFoundError:
                 raise StoreError(
-                    f"the table {digest} is not in {self.url}; it was lost or cleaned away"
+                    f"the table {digest} is not in {self.url}; it was lost, cleaned away, or never came "
+                    "with its record"
                 ) from None
         return content
 

@@ -172,7 +172,8 @@ def _read(
     made: list[_Seen] = []
     order: list[str] | None = None
     for e, point in zip(kept, points, strict=True):
-        scores = store.scores(e, only=measure) if measure else None
+        there = measure and "scores" in e.digests and store.tables.has(e.digests["scores"])
+        scores = store.scores(e, only=measure) if there else None
         if scores is None or measure not in scores.values:
             made.append(_Seen(point, None))
             continue
@@ -194,15 +195,16 @@ def _in_order(scores: Scores, measure: str, order: list[str]) -> Floats:
 
 def _marked(stretch: list[_Seen], lower_is_better: bool, level: float) -> list[Point]:
     """The points of a stretch, those marked at which the measure moved."""
-    regime, changes, made = _Regime(), 0, list[Point]()
+    regime, looks, made = _Regime(), 0, list[Point]()
     for one in stretch:
         if regime.seen:
-            held = _against("regime", one, regime.whole(), len(stretch) - 1 - changes, level)
+            looks += 1  # 1/2 + 1/6 + 1/12 + … is 1: the error is spent over all looks there will ever be
+            held = _against("regime", one, regime.whole(), looks * (looks + 1), level)
             moved = held is not None and held.corrected is not None and held.corrected <= 1 - level
             mark = _direction(held, lower_is_better) if moved else ""
             one.point = replace(one.point, regime=held, mark=mark)
             if mark:
-                regime, changes = _Regime(), changes + 1
+                regime, looks = _Regime(), 0
         regime.add(one)
         made.append(one.point)
     return made
@@ -284,7 +286,7 @@ def watch(trend: Trend, against: str = "regime", margin: float = 0.0) -> Status:
     if not 0 <= margin < math.inf:
         raise InputError(f"the margin must be 0 or more, found {margin}")
     if not trend.points:
-        return Status("cannot tell", f"no experiment has {trend.measure}")
+        return Status("cannot tell", f"no experiment that was asked for has {trend.measure}")
     now = trend.points[-1]
     newer = [s for s in trend.skipped if s.at > now.at]
     if newer:

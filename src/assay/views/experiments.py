@@ -212,7 +212,9 @@ def _series(made: Trend, style: str) -> Section:
         cells += [text.bar(*span, *axis)] * drawn
         cells += [signed(held.difference) if held else "–", p_value(held.corrected if held else None)]
         rows.append([*cells, _MARKS[point.mark]])
-    return Section("", () if rows else [f"no experiment has {made.measure}"], head, rows, spans, axis)
+    return Section(
+        "", () if rows else [f"no experiment that was asked for has {made.measure}"], head, rows, spans, axis
+    )
 
 
 def _told(point: Point, made: Trend) -> str:
