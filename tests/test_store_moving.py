@@ -203,3 +203,11 @@ def test_a_damaged_table_is_neither_backed_up_nor_moved(tmp_path: Path) -> None:
         assert not (tmp_path / "backup.zip").exists()
         with pytest.raises(StoreError, match="cannot be read"):
             move(store, other)
+
+
+def test_scores_that_are_lost_are_named(tmp_path: Path) -> None:
+    with filled(tmp_path / "store") as store:
+        assert store.lost() == []
+        file = next((tmp_path / "store" / "tables").rglob("*.parquet"))
+        file.unlink()
+        assert store.lost() == [file.stem]

@@ -16,7 +16,7 @@ from assay.core.groups import Blocks
 from assay.evaluation.gate import Verdict
 from assay.project.inputs import Inputs
 from assay.project.latencies import percentiles, read_latencies
-from assay.project.project import FILE, Project, open_project
+from assay.project.project import FILE, Project, System, open_project
 from assay.project.settings import read_settings
 from assay.views.gate import FORMATS, verdict
 
@@ -78,7 +78,7 @@ def _save(
         return
     from assay.store.saving import experiment_of
 
-    system = project.candidate
+    system = System() if arguments.candidate else project.candidate  # its costs are of the run named there
     experiment = experiment_of(
         made.evaluation,
         arguments.save,

@@ -126,7 +126,10 @@ def _import(arguments: argparse.Namespace) -> None:
 
 def _backup(arguments: argparse.Namespace) -> None:
     with _there(arguments) as store:
-        made = backup(store, arguments.file)
+        made, lost = backup(store, arguments.file), store.lost()
+    if lost:
+        few = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+        print(f"warning: scores that experiments refer to are not there: {few}", file=sys.stderr)
     print(f"{_counted(made.experiments)} and {_tables(made.tables)} in {arguments.file}, {_size(made.size)}")
 
 

@@ -190,6 +190,13 @@ class Store:
             )
         return [Garbage(table.digest, table.size) for table in listed if table.digest not in kept]
 
+    def lost(self) -> Sequence[str]:
+        """The digests of scores that experiments refer to and that are not there."""
+        with self.database.reading() as connection:
+            wanted = connection.execute(select(links.c.digest).where(links.c.role == "scores").distinct())
+            referred = set(wanted.scalars())
+        return sorted(referred - {table.digest for table in self.tables.list()})
+
     def clean(self, older: timedelta = GRACE) -> Sequence[Garbage]:
         """Forget the tables that no experiment refers to."""
         found = self.garbage(older)
