@@ -12,22 +12,22 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 import assay
-from assay.core.errors import InputError, UndecidableError
+from assay.core.errors import UndecidableError
 from assay.core.tables import Qrels, Run, Scores
 from assay.core.texts import Floats
 from assay.evaluation import evaluate
-from assay.evaluation.compare import COMPARED, AllPairs, Comparisons, Mover, Options, compare, compare_scores
+from assay.evaluation.compare import COMPARED, AllPairs, Comparisons, Options, compare, compare_scores
 from assay.evaluation.slices import Slice
 from assay.stats.comparison import Comparison
 from assay.stats.families import tukey
 from assay.stats.paired import TESTS
 from assay.stats.power import size
+from readings import made_up
 
 DL2019 = ("bm25base_p", "ICT-BERT2", "p_bert")
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}, "q4": {"d": 1}}
 BEFORE = {"q1": ["a"], "q2": ["x", "b"], "q3": ["x"], "q4": ["d"]}
 AFTER = {"q1": ["x", "a"], "q2": ["b"], "q3": ["c"], "q4": ["d"]}
-KINDS = ("R@10", "Success@1", "Quantile(R@10, 0.4)", "gmAP", "ZeroHit@10")
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,6 @@ def three(dl2019: dict[str, Any]) -> Comparisons:
 
 def many(dl2019: dict[str, Any]) -> tuple[Any, list[Any]]:
     return dl2019["bm25base_p"], [dl2019["ICT-BERT2"], dl2019["p_bert"]]
-
-
-def made_up(n: int, seed: int, measures: tuple[str, ...] = KINDS, prefix: str = "q") -> Scores:
-    rng = np.random.default_rng(seed)
-    values = {m: rng.random(n) for m in measures}
-    shares = {m: np.round(v) for m, v in values.items() if m.startswith(("Success", "ZeroHit"))}
-    return Scores([f"{prefix}{i}" for i in range(n)], values | shares)
 
 
 def plain(row: Comparison) -> dict[str, Any]:
@@ -392,65 +385,6 @@ def test_an_undefined_p_costs_the_others_nothing(correction: str) -> None:
     assert [row for row in with_empty.rows if row.value != "z"] == without.rows
 
 
-# Refusals
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ({"test": "z"}, "test must be one of t, wilcoxon, sign, randomisation, bootstrap, found 'z'"),
-        ({"correction": "tukey"}, "correction must be one of holm, bh, none, found 'tukey'"),
-        ({"level": 95}, "the level of an interval must lie between 0 and 1, found 95"),
-        ({"level": 1.0}, "must lie between 0 and 1, found 1.0"),
-        ({"margin": 0}, "the margin must be above 0 and below 1, found 0"),
-        ({"margin": -0.01}, "the margin must be above 0 and below 1, found -0.01"),
-        ({"permutations": 0}, "expected at least one permutation, found 0"),
-    ],
-)
-def test_an_option_that_cannot_be_is_refused(option: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Options(**option)
-    with pytest.raises(InputError, match=message):
-        compare(QRELS, BEFORE, AFTER, "RR", **option)
-
-
-def test_no_candidate_is_refused() -> None:
-    with pytest.raises(InputError, match="expected at least one candidate, found none"):
-        compare(QRELS, BEFORE, [], "RR")
-
-
-def test_a_candidate_with_the_baselines_name_is_refused() -> None:
-    with pytest.raises(InputError, match="name of its own, found the baseline's, 'baseline'"):
-        compare_scores(made_up(3, 0), {"baseline": made_up(3, 1)})
-
-
-def test_slices_of_queries_that_are_not_paired_are_refused() -> None:
-    with pytest.raises(InputError, match="slices need paired queries"):
-        compare_scores(
-            made_up(3, 0), {"c": made_up(3, 1)}, [Slice("a", "b", [0])], options=Options(paired=False)
-        )
-
-
-def test_what_was_not_compared_is_not_found() -> None:
-    made = compare(QRELS, BEFORE, [AFTER], ["RR", "P@1"])
-    message = "nothing was compared of 'candidate' by AP in all; expected one of candidate by RR, P@1"
-    with pytest.raises(InputError, match=message):
-        made.find("AP")
-    with pytest.raises(InputError, match="of 'other' by RR in all"):
-        made.find("RR", "other")
-    with pytest.raises(InputError, match="of 'candidate' by RR in kind: x"):
-        made.find("RR", column="kind", value="x")
-    for candidate, measure in ((None, "AP"), ("other", None)):
-        with pytest.raises(InputError, match="nothing was compared of"):
-            made.movers(candidate, measure)
-
-
-def test_a_comparison_is_found_by_any_spelling_of_its_measure() -> None:
-    made = compare(QRELS, BEFORE, AFTER, ["RR", "Robustness-0.3@10"])
-    assert made.find("MRR") is made.rows[0]
-    assert made.find("Robustness(delta=0.3)@10") is made.rows[1]
-
-
 # Identical runs
 
 
@@ -479,51 +413,7 @@ def test_identical_scores_give_p_one_by_every_test(test: str) -> None:
     assert {row.p for row in made.rows if row not in undefined} == {1.0}
 
 
-# Movers, sizes, all pairs
-
-
-def movers(measure: str, before: list[float], after: list[float], n: int = 5) -> tuple[list[str], list[str]]:
-    ids = [*"abcdefgh"[: len(before)]]
-    made = compare_scores(
-        Scores(ids, {measure: np.array(before)}), {"c": Scores(ids, {measure: np.array(after)})}
-    )
-    up, down = made.movers(n=n)
-    return [m.query_id for m in up], [m.query_id for m in down]
-
-
-def test_movers_come_with_the_farthest_first_and_only_where_they_moved() -> None:
-    before, after = [0.5, 0.5, 0.5, 0.5, 0.5], [0.6, 0.5, 1.0, 0.1, 0.4]
-    assert movers("RR", before, after) == (["c", "a"], ["d", "e"])
-    assert movers("RR", before, after, 1) == (["c"], ["d"])
-    assert movers("RR", before, before) == ([], [])
-
-
-def test_movers_by_a_measure_that_is_better_low_are_turned() -> None:
-    assert movers("ZeroHit@10", [0, 1, 0, 1], [1, 0, 0, 1]) == (["b"], ["a"])
-
-
-def test_movers_that_moved_alike_stay_in_the_order_of_the_queries() -> None:
-    assert movers("RR", [0.5] * 6, [1.0, 0, 1.0, 0, 1.0, 0], 2) == (["a", "c"], ["b", "d"])
-
-
-def test_a_query_with_an_undefined_value_is_no_mover() -> None:
-    assert movers("RCap@5", [0.5, np.nan, 0.5], [np.nan, 1.0, 1.0]) == (["c"], [])
-
-
-def test_movers_say_from_where_to_where_by_the_measure_and_candidate_asked_for() -> None:
-    made = compare(QRELS, BEFORE, [BEFORE, AFTER], ["P@2", "RR"])
-    assert made.movers() == ([], [])
-    up, down = made.movers("candidate 2", "RR")
-    assert up == [Mover("q3", 0.0, 1.0), Mover("q2", 0.5, 1.0)]
-    assert down == [Mover("q1", 1.0, 0.5)]
-    assert [mover.difference for mover in (*up, *down)] == [1.0, 0.5, -0.5]
-
-
-def test_movers_of_a_slice_are_among_its_queries() -> None:
-    made = compare(QRELS, BEFORE, AFTER, "RR")
-    up, down = made.movers(part=Slice("kind", "x", [1, 3]))
-    assert (up, down) == ([Mover("q2", 0.5, 1.0)], [])
-    assert made.movers(part=Slice("kind", "none", [])) == ([], [])
+# Sizes, all pairs
 
 
 def test_sizes_are_of_all_queries_by_the_spread_of_their_differences(three: Comparisons) -> None:

@@ -1,8 +1,6 @@
 """Each reading where it must be given, and where the nearest thing must not be taken for it."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +9,9 @@ import pytest
 from assay.core.tables import Scores
 from assay.core.texts import Floats
 from assay.evaluation.compare import Comparisons, Options, compare, compare_scores
-from assay.evaluation.readings import Reading
 from assay.evaluation.slices import Slice
 from assay.measures import parse
-from assay.stats.comparison import Comparison
+from readings import cites_its_evidence, keys, reading
 
 N = 400
 IDS = [f"q{i}" for i in range(N)]
@@ -116,37 +113,6 @@ def compared(moves: Moves, slices: Sequence[Slice] = (), **options: Any) -> Comp
     made = {measure: columns(measure, move) for measure, move in moves.items()}
     before, after = (Scores(IDS, {measure: pair[end] for measure, pair in made.items()}) for end in (0, 1))
     return compare_scores(before, {"new": after}, slices, baseline_name="old", options=Options(**options))
-
-
-def keys(made: Comparisons) -> list[str]:
-    return [reading.key for reading in made.readings]
-
-
-def reading(made: Comparisons, key: str) -> Reading:
-    return next(reading for reading in made.readings if reading.key == key)
-
-
-def number(value: float | None) -> str:
-    assert value is not None
-    shown = f"{value:+.4f}".replace("-", "−")
-    return shown[1:] if float(shown[1:]) == 0 else shown
-
-
-def cited(row: Comparison) -> str:
-    """A comparison as a reading must cite it."""
-    e, corrected = row.difference, row.corrected
-    assert corrected is not None
-    where = f" in {row.column}: {row.value}" if row.column else ""
-    p = "p < 0.001" if corrected < 0.001 else f"p {corrected:.3f}"
-    ends = f"({number(e.low)} … {number(e.high)})"
-    return f"{row.measure}{where} {number(e.value)} {ends}, {p}, n {e.n:,}"
-
-
-def cites_its_evidence(made: Comparisons, key: str) -> None:
-    found = reading(made, key)
-    assert found.evidence
-    assert all(row in made.rows for row in found.evidence)
-    assert found.text.endswith(": " + "; ".join(map(cited, found.evidence)) + ".")
 
 
 @pytest.mark.parametrize(("key", "moves"), GIVEN)
@@ -431,92 +397,3 @@ def test_a_move_that_is_not_shown_is_not_inside_the_range() -> None:
     before, after = runs("an", "an")
     made = compare(QRELS, {**before, "q0": ["x", "n"]}, after, "P@2")
     assert (made.find("P@2").moved(), "inside the unjudged range" in keys(made)) == (None, False)
-
-
-# The published hits of six indexes (100,000 and 10,000 queries, not paired)
-
-DELTAS = (0.1, 0.3, 0.5, 0.9)
-
-
-@pytest.fixture(scope="module")
-def indexes(shared: Path) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(
-        (shared / "robustness_paper" / "recall_histograms_k10.json").read_text()
-    )
-    return found
-
-
-def hits_scores(histogram: list[int]) -> Scores:
-    hits = np.repeat(np.arange(11), histogram)
-    low = {f"Robustness(delta={d})@10": (hits >= round(10 * d)).astype(float) for d in DELTAS}
-    values = {"R@10": hits / 10, **low, "ZeroHit@10": (hits == 0).astype(float)}
-    return Scores([str(i) for i in range(len(hits))], values)
-
-
-def published(indexes: dict[str, dict[str, Any]], collection: str, before: str, after: str) -> Comparisons:
-    first, second = (hits_scores(indexes[collection][name]["hist_hits_0_to_10"]) for name in (before, after))
-    return compare_scores(first, {after: second}, baseline_name=before, options=Options(paired=False))
-
-
-@pytest.mark.parametrize("collection", ["text2image_10M", "deep_10M"])
-def test_means_are_those_published(indexes: dict[str, dict[str, Any]], collection: str) -> None:
-    known = indexes[collection]
-    for name in sorted(known.keys() - {"HNSW"}):
-        row = published(indexes, collection, "HNSW", name).find("R@10")
-        assert f"{row.baseline:.6f}" == f"{known['HNSW']['published_recall']:.6f}"
-        assert f"{row.candidate:.6f}" == f"{known[name]['published_recall']:.6f}"
-        assert row.difference.n == known["HNSW"]["n_queries"] + known[name]["n_queries"]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "word", "gain"), [("HNSW", "ScaNN", "better", 1), ("ScaNN", "HNSW", "worse", -1)]
-)
-def test_scann_and_hnsw_have_one_mean_and_two_tails(
-    indexes: dict[str, dict[str, Any]], before: str, after: str, word: str, gain: int
-) -> None:
-    made = published(indexes, "text2image_10M", before, after)
-    assert keys(made) == ["same", f"tail {word}"]
-    assert made.find("R@10").difference.value == pytest.approx(gain * (0.900409 - 0.898911))
-    assert made.find("ZeroHit@10").difference.value == pytest.approx(gain * (26 - 2445) / 100_000)
-    assert made.find("Robustness(delta=0.9)@10").difference.value == pytest.approx(-0.051 * gain, abs=5e-4)
-    start = f"mean recall (R@10) is unchanged (within ±0.01), but the tail is {word} (while Robustness("
-    assert made.readings[1].text.startswith(f"{start}delta=0.9)@10 moved the other way): R@10 ")
-    cites_its_evidence(made, f"tail {word}")
-
-
-def test_the_zero_hit_queries_are_those_published(indexes: dict[str, dict[str, Any]]) -> None:
-    known = {"DiskANN": 2087, "Zilliz": 1944, "Puck": 1236, "IVFFlat": 138, "ScaNN": 26}
-    for name, zeros in known.items():
-        row = published(indexes, "text2image_10M", "HNSW", name).find("ZeroHit@10")
-        assert round((row.candidate or 0) * 100_000) == zeros
-        assert round((row.baseline or 0) * 100_000) == 2445
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "key"), [("HNSW", "ScaNN", "tail better"), ("ScaNN", "HNSW", "tail worse")]
-)
-def test_the_tail_shows_on_the_smaller_set_too(
-    indexes: dict[str, dict[str, Any]], before: str, after: str, key: str
-) -> None:
-    made = published(indexes, "deep_10M", before, after)
-    assert keys(made) == ["same", key]
-    assert "the other way" not in made.readings[1].text  # Robustness-0.9 is not shown to differ
-    assert made.find("Robustness(delta=0.9)@10").moved() is None
-    cites_its_evidence(made, key)
-
-
-@pytest.mark.parametrize(
-    ("collection", "before", "after", "key", "difference"),
-    [
-        ("text2image_10M", "HNSW", "IVFFlat", "worse", -0.0125),
-        ("text2image_10M", "IVFFlat", "HNSW", "better", 0.0125),
-        ("deep_10M", "HNSW", "IVFFlat", "better", 0.0073),
-    ],
-)
-def test_a_tail_beside_a_mean_that_moved_is_no_hidden_tail(
-    indexes: dict[str, dict[str, Any]], collection: str, before: str, after: str, key: str, difference: float
-) -> None:
-    made = published(indexes, collection, before, after)
-    assert keys(made) == ([key, "torn"] if collection == "text2image_10M" else [key])
-    assert made.find("R@10").difference.value == pytest.approx(difference, abs=5e-5)
-    assert made.find("ZeroHit@10").moved()

@@ -13,19 +13,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assay.core.errors import FormatError, InputError, StoreError
+from assay.core.quoting import csv_line
 from assay.core.records import Experiment, Metric
 from assay.store.exchange import (
     Imported,
-    csv_line,
     export_csv,
     export_json,
     export_sql,
     import_csv,
     import_json,
     import_sql,
-    to_rows,
 )
-from assay.store.rows import GUIDE, Column, Table, from_rows, meaning, name_of
+from assay.store.rows import GUIDE, Column, Table, from_rows, meaning, name_of, to_rows
 from assay.store.store import Store
 from stores import experiment, scores
 
@@ -110,7 +109,7 @@ def test_out_to_csv_and_in_and_out_again_gives_the_same_file(tmp_path: Path) -> 
 def test_any_setting_and_tag_comes_back_as_it_was(configuration: dict[str, Any], tags: list[str]) -> None:
     given = Experiment("a", configuration=configuration, tags=tuple(dict.fromkeys(tags)), id="x")
     head, rows = to_rows([given])
-    text = "".join(map(csv_line, rows))
+    text = "\n".join(csv_line(["" if cell is None else str(cell) for cell in row]) for row in rows)
     read = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     for cells in (rows, read):
         assert from_rows(Table("file", head, list(enumerate(cells, 2)))).experiments[0].tags == given.tags

@@ -11,9 +11,10 @@ import pytest
 from assay.core.errors import InputError
 from assay.core.records import Experiment, Metric
 from assay.core.tables import Scores
+from assay.core.trends import Point
 from assay.store.saving import POLICY
 from assay.store.store import Store
-from assay.store.trends import Point, _marked, _Seen, trend, watch
+from assay.store.trends import _marked, _Seen, trend, watch
 
 N = 200
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 from assay.cli import close_output
-from assay.cli.parsers import add_format, make_parser
-from assay.cli.stores import add_exchange, exchange
+from assay.cli.parsers import add_format, add_store, make_parser
+from assay.cli.stores import add_exchange, exchange, opened
 from assay.core.errors import InputError, UndecidableError
 from assay.core.records import Experiment
 from assay.core.tables import Scores
@@ -19,7 +18,6 @@ from assay.core.trends import Trend
 from assay.evaluation.compare import MARGIN, Comparisons, Options, compare_scores
 from assay.evaluation.configuration import differing
 from assay.measures import parse
-from assay.project.places import store_url
 from assay.stats.families import CORRECTIONS
 from assay.stats.paired import TESTS
 from assay.store.comparable import reasons
@@ -60,11 +58,7 @@ def parser() -> argparse.ArgumentParser:
         part = commands.add_parser(
             name, help=what, description=f"{what[0].upper()}{what[1:]}.", formatter_class=made.formatter_class
         )
-        part.add_argument(
-            "--store",
-            metavar="URL",
-            help="a folder or postgresql://… (default: ASSAY_STORE, assay.toml, .assay)",
-        )
+        add_store(part)
         options(part)
     add_exchange(commands, made.formatter_class)
     return made
@@ -74,12 +68,7 @@ def command(arguments: argparse.Namespace) -> int:
     """Do what was asked of the store; the result is the exit code."""
     if arguments.action not in ACTIONS:
         return exchange(arguments) or 0
-    url = store_url(arguments.store)
-    if "://" not in url and not (Path(url) / "assay.db").is_file():
-        raise InputError(
-            f"there is no store at {url}: record an experiment with --save NAME, or name a store with --store"
-        )
-    with Store(url) as store:
+    with opened(arguments) as store:
         return ACTIONS[arguments.action][0](store, arguments)
 
 

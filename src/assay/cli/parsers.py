@@ -53,6 +53,13 @@ def add_slices(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_store(parser: argparse._ActionsContainer) -> None:
+    """Where experiments are kept."""
+    parser.add_argument(
+        "--store", metavar="URL", help="a folder or postgresql://… (default: ASSAY_STORE, assay.toml, .assay)"
+    )
+
+
 def add_format(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
     """How to print."""
     parser.add_argument("--format", choices=formats, default="table", help="how to print (default: table)")

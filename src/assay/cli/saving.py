@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from assay.cli.parsers import add_store
 from assay.core.digests import Digested
 from assay.core.errors import InputError
 from assay.core.groups import Blocks
@@ -21,11 +22,7 @@ def add_saving(parser: argparse.ArgumentParser, beside: bool = True) -> None:
     """What to record, and where; and what was measured beside the scores."""
     group = parser.add_argument_group("remembering it")
     group.add_argument("--save", metavar="NAME", help="record the result as an experiment of this name")
-    group.add_argument(
-        "--store",
-        metavar="URL",
-        help="where: a folder or postgresql://… (default: ASSAY_STORE, assay.toml, .assay)",
-    )
+    add_store(group)
     group.add_argument("--tag", action="append", default=[], metavar="TAG", help="a tag; may be repeated")
     group.add_argument("--note", default="", metavar="TEXT", help="a note")
     if not beside:

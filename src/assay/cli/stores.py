@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from assay.cli.parsers import add_store
 from assay.core.errors import InputError
 from assay.project.places import store_url
 from assay.store.database import shown
@@ -36,17 +37,11 @@ def exchange(arguments: argparse.Namespace) -> int | None:
     return carried_out
 
 
-def _of_store(part: argparse.ArgumentParser) -> None:
-    part.add_argument(
-        "--store", metavar="URL", help="a folder or postgresql://… (default: ASSAY_STORE, assay.toml, .assay)"
-    )
-
-
 def _with_table(part: argparse.ArgumentParser) -> None:
     part.add_argument(
         "--table", default=TABLE, metavar="NAME", help=f"the table of a database (default: {TABLE})"
     )
-    _of_store(part)
+    add_store(part)
 
 
 def _export_options(part: argparse.ArgumentParser) -> None:
@@ -71,7 +66,7 @@ def _import_options(part: argparse.ArgumentParser) -> None:
 
 def _backup_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("file", metavar="FILE.zip", help="to write")
-    _of_store(part)
+    add_store(part)
 
 
 def _restore_options(part: argparse.ArgumentParser) -> None:
@@ -81,10 +76,10 @@ def _restore_options(part: argparse.ArgumentParser) -> None:
 
 def _move_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("target", metavar="URL", help="of the other store: a folder or postgresql://…?tables=…")
-    _of_store(part)
+    add_store(part)
 
 
-def _there(arguments: argparse.Namespace) -> Store:
+def opened(arguments: argparse.Namespace) -> Store:
     """The store, which must be there."""
     url = store_url(arguments.store)
     if "://" not in url and not (Path(url) / "assay.db").is_file():
@@ -97,7 +92,7 @@ def _there(arguments: argparse.Namespace) -> Store:
 def _export(arguments: argparse.Namespace) -> None:
     target, where = arguments.target, arguments.where
     how = _way(target)
-    with _there(arguments) as store:
+    with opened(arguments) as store:
         if how == "mlflow":
             added, skipped = export_mlflow(store, target.removeprefix("mlflow:"), arguments.experiment, where)
             print(f"{_counted(added)} written to {arguments.experiment!r} of MLflow{_skipped(skipped)}")
@@ -125,7 +120,7 @@ def _import(arguments: argparse.Namespace) -> None:
 
 
 def _backup(arguments: argparse.Namespace) -> None:
-    with _there(arguments) as store:
+    with opened(arguments) as store:
         made, lost = backup(store, arguments.file), store.lost()
     if lost:
         few = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
@@ -139,7 +134,7 @@ def _restore(arguments: argparse.Namespace) -> None:
 
 
 def _move(arguments: argparse.Namespace) -> None:
-    with _there(arguments) as source, Store(arguments.target) as target:
+    with opened(arguments) as source, Store(arguments.target) as target:
         done = move(source, target)
         print(
             f"{_counted(done.experiments)} and {_tables(done.tables)} copied to {target.url}"

@@ -118,7 +118,8 @@ def _unknown(line: str, source: Source, kind: Kind | None) -> FormatError:
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number."""
     try:
         float(text)
     except ValueError:
@@ -129,7 +130,7 @@ def _is_number(text: str) -> bool:
 def _is_trec(line: str) -> bool:
     fields = line.split()
     if len(fields) == 6:
-        return _is_number(fields[4])
+        return is_number(fields[4])
     return len(fields) == 4 and bool(_WHOLE.fullmatch(fields[3]))
 
 

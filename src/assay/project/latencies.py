@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.core.errors import FormatError
 from assay.core.texts import Floats
+from assay.datasets.sniff import is_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -64,17 +65,9 @@ def _delimited(path: str) -> pl.DataFrame:
     with open(path, encoding="utf-8") as file:
         first = file.readline()
     separator = "\t" if "\t" in first else ","
-    named = not _is_number(first)
+    named = not is_number(first)
     names = None if named else [_BARE]
     return pl.read_csv(path, separator=separator, has_header=named, new_columns=names, infer_schema=False)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _lines(path: str) -> pl.DataFrame:

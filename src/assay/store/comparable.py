@@ -9,8 +9,6 @@ from assay.core.records import Experiment, Metric
 from assay.core.trends import Reason
 from assay.measures import Measure, parse
 
-__all__ = ["Reason", "reasons"]
-
 _POLICIES = {
     "formulas": "version of the formulas",
     "ties": "tie policy",

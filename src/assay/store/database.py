@@ -38,7 +38,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the store."""
-        with _told(self.url), self.engine.connect() as connection:
+        with told(f"the store {shown(self.url)}"), self.engine.connect() as connection:
             if connection.dialect.name == "postgresql":
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
@@ -47,7 +47,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is kept whole or not at all."""
-        with _told(self.url), self.engine.connect() as connection:
+        with told(f"the store {shown(self.url)}"), self.engine.connect() as connection:
             writer = connection.execution_options(assay_writes=True)
             with writer.begin():
                 yield writer
@@ -100,9 +100,7 @@ def _engine(url: str) -> Engine:
         import psycopg  # noqa: F401
     except ImportError:
         raise MissingExtraError("psycopg", "a store in PostgreSQL", "postgres") from None
-    return create_engine(
-        url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True, connect_args=_PATIENCE
-    )
+    return create_engine(driven(url), pool_pre_ping=True, connect_args=_PATIENCE)
 
 
 def _sqlite(url: str) -> Engine:
@@ -149,12 +147,16 @@ def shown(url: str) -> str:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
-    """Say what the database says in one line, without a trace."""
+def told(what: str) -> Iterator[None]:
+    """Say what a database says in one line, without a trace."""
     try:
         yield
     except DBAPIError as error:
-        reason = " ".join(str(error.orig).split())
-        raise StoreError(f"the store {shown(url)} cannot be used: {reason}") from error
+        raise StoreError(f"{what} cannot be used: {' '.join(str(error.orig).split())}") from error
     except SQLAlchemyError as error:
-        raise StoreError(f"the store {shown(url)} cannot be used: {error}") from error
+        raise StoreError(f"{what} cannot be used: {error}") from error
+
+
+def driven(url: str) -> str:
+    """A URL with the driver that is installed for it."""
+    return url.replace("postgresql://", "postgresql+psycopg://", 1)

@@ -16,23 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.errors import FormatError, InputError
+from assay.core.quoting import csv_line
 from assay.core.records import Experiment, Metric
-from assay.store.files import put_in_place
+from assay.datasets.sinks import writing
 from assay.store.rows import Table, from_rows, moment, tell, to_rows
 from assay.store.sql import read_table, write_table
 from assay.store.store import Store
-
-__all__ = [
-    "Imported",
-    "csv_line",
-    "export_csv",
-    "export_json",
-    "export_sql",
-    "import_csv",
-    "import_json",
-    "import_sql",
-    "to_rows",
-]
 
 _FIELDS = tuple(field.name for field in fields(Experiment))
 _MAPPINGS = ("configuration", "digests", "policy", "latency", "figures", "environment", "result")
@@ -57,22 +46,10 @@ class Imported(NamedTuple):
 def export_csv(store: Store, path: str | Path, where: str = "") -> int:
     """Write experiments to a CSV file; how many there were."""
     head, rows = to_rows(store.list(where))
-    with put_in_place(path) as beside, open(beside, "w", encoding="utf-8", newline="") as file:
-        file.writelines(csv_line(row) for row in (head, *rows))
+    texts = (["" if cell is None else str(cell) for cell in row] for row in (head, *rows))
+    with writing(path) as file:
+        file.writelines(f"{csv_line(row)}\n".encode() for row in texts)
     return len(rows)
-
-
-def csv_line(cells: Sequence[Any]) -> str:
-    """A row as a line of CSV; the csv module of Python 3.11 does not quote a lone carriage return.
-
-    >>> csv_line(["a,b", None, 0.5])
-    '"a,b",,0.5\\n'
-    """
-    return ",".join(_quoted("" if cell is None else str(cell)) for cell in cells) + "\n"
-
-
-def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if any(c in cell for c in ',"\n\r') else cell
 
 
 def import_csv(store: Store, path: str | Path) -> Imported:
@@ -131,8 +108,8 @@ def import_sql(store: Store, url: str, table: str = "experiments") -> Imported:
 def export_json(store: Store, path: str | Path, where: str = "") -> int:
     """Write experiments to a file of JSON lines, each with everything but its tables."""
     found = store.list(where)
-    with put_in_place(path) as beside, open(beside, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(_plain(experiment), ensure_ascii=False) + "\n" for experiment in found)
+    with writing(path) as file:
+        file.writelines(f"{json.dumps(_plain(e), ensure_ascii=False)}\n".encode() for e in found)
     return len(found)
 
 

@@ -22,7 +22,20 @@ def put_in_place(path: str | Path) -> Iterator[Path]:
         with open(beside, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(beside, place)
+        _sync(place.parent)
     except OSError as error:
-        raise StoreError(f"{place} cannot be written ({error.strerror or error})") from None
+        raise StoreError(
+            f"nothing was saved: {place} cannot be written ({error.strerror or error})"
+        ) from None
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make sure that the name of a new file is on the disk too."""
+    if os.name == "posix":
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from assay.core.errors import MissingExtraError, StoreError
 from assay.core.records import Experiment
+from assay.core.settings import is_number
 from assay.evaluation.configuration import flat
 from assay.store.rows import Column, cell, name_of
 from assay.store.store import Store
@@ -96,16 +97,12 @@ def metrics(e: Experiment) -> dict[str, float]:
         if m.value is not None:
             part = "/".join(word.replace("/", "_") for word in (m.column, m.value_of, "") if m.column)
             made[part + name_of(Column("metrics", m.measure)).removeprefix("metrics.")] = m.value
-    figures = {key: value for key, value in flat(e.figures).items() if _is_number(value)}
+    figures = {key: value for key, value in flat(e.figures).items() if is_number(value)}
     return made | {f"latency_{key}": value for key, value in e.latency.items()} | figures
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _params(e: Experiment) -> dict[str, str]:
-    others = {key: value for key, value in flat(e.figures).items() if not _is_number(value)}
+    others = {key: value for key, value in flat(e.figures).items() if not is_number(value)}
     return {key: str(cell(value)) for key, value in {**others, **flat(e.configuration)}.items()}
 
 
@@ -146,13 +143,9 @@ def _unlike(name: str, taken: Callable[[str], bool]) -> str:
 def _attach(client: Any, run: str, store: Store, e: Experiment) -> None:
     """Add the scores of each query, where the store has them."""
     digest = e.digests.get("scores")
-    if digest is None:
-        return
-    try:
-        content = store.tables.read(digest)
-    except FileNotFoundError:  # came from elsewhere without its tables
+    if digest is None or not store.tables.has(digest):  # it may have come without its tables
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.parquet"
-        path.write_bytes(content)
+        path.write_bytes(store.tables.read(digest))
         client.log_artifact(run, str(path))

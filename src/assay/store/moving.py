@@ -94,10 +94,8 @@ def _copied(database: str, copy: Path) -> int:
 
 def _contents(tables: Tables) -> Iterator[tuple[str, bytes]]:
     for kept in tables.list():
-        try:
+        if tables.has(kept.digest):  # else it was cleaned away since: nothing referred to it
             yield kept.digest, _sound(tables, kept.digest)
-        except FileNotFoundError:  # cleaned away since it was listed: nothing referred to it
-            continue
 
 
 def _sound(tables: Tables, digest: str) -> bytes:

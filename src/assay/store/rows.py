@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from assay.core.digests import digest_of
 from assay.core.errors import FormatError, MeasureError
 from assay.core.records import Experiment, Metric
 from assay.evaluation.configuration import flat
@@ -240,7 +240,7 @@ def _experiment(columns: Sequence[Column], head: Sequence[str], cells: Sequence[
 def _made(spaces: Mapping[str, Mapping[str, Any]], cells: Sequence[Any]) -> Experiment:
     record = dict(spaces["record"])
     given = record.pop("id", "")
-    key = given if 0 < len(given) <= _LONGEST else _hash(given or repr([str(c or "") for c in cells]))
+    key = given if 0 < len(given) <= _LONGEST else _derived(given or repr([str(c or "") for c in cells]))
     return Experiment(
         name=record.pop("name", given or key),
         kind="import",
@@ -256,8 +256,9 @@ def _made(spaces: Mapping[str, Mapping[str, Any]], cells: Sequence[Any]) -> Expe
     )
 
 
-def _hash(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_LONGEST // 2).hexdigest()
+def _derived(text: str) -> str:
+    """An id for what has none that fits."""
+    return digest_of(text.encode("utf-8", "surrogatepass"))[:_LONGEST]
 
 
 def _read(column: Column, value: Any) -> Any:

@@ -27,11 +27,11 @@ from sqlalchemy import (
 )
 from sqlalchemy import Column as SqlColumn
 from sqlalchemy import Table as SqlTable
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.types import TypeEngine
 
-from assay.core.errors import InputError, MissingExtraError, StoreError
-from assay.store.database import shown
+from assay.core.errors import InputError, MissingExtraError
+from assay.store.database import driven, shown, told
 from assay.store.rows import Rows, Table
 
 _KEY = "experiment_id"
@@ -64,7 +64,7 @@ def read_table(url: str, name: str) -> Table:
 def _connected(url: str) -> Iterator[Connection]:
     """A transaction; what the database says is told in one line."""
     try:
-        engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+        engine = create_engine(driven(url))
     except NoSuchModuleError:
         raise InputError(f"{shown(url)} names a database that SQLAlchemy does not know") from None
     except ModuleNotFoundError as error:
@@ -74,12 +74,8 @@ def _connected(url: str) -> Iterator[Connection]:
     except ArgumentError:
         raise InputError(f"expected a URL such as sqlite:///results.db, found {shown(url)!r}") from None
     try:
-        with engine.begin() as connection:
+        with told(shown(url)), engine.begin() as connection:
             yield connection
-    except DBAPIError as error:
-        raise StoreError(f"{shown(url)} cannot be used: {' '.join(str(error.orig).split())}") from error
-    except SQLAlchemyError as error:
-        raise StoreError(f"{shown(url)} cannot be used: {error}") from error
     finally:
         engine.dispose()
 

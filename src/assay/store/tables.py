@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ import polars as pl
 
 from assay.core.errors import StoreError
 from assay.core.tables import Scores
+from assay.store.files import put_in_place
 
 _AT_ONCE = 100  # tables that are read together
 
@@ -165,37 +165,10 @@ class Tables:
         """Write a file so that nobody ever sees a part of it."""
         with self._told(f"nothing was saved: {path} cannot be written"):
             if self.local:
-                _write_whole(path, content)
+                with put_in_place(path) as beside:
+                    beside.write_bytes(content)
             else:
                 self._files.pipe_file(path, content)  # a bucket keeps what it has wholly received
-
-
-def _write_whole(path: str, content: bytes) -> None:
-    """Write beside, make sure that it is on the disk, and put it in place."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    beside = os.path.join(folder, f".{uuid.uuid4().hex}.part")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-        _sync(folder)
-    except BaseException:
-        if os.path.exists(beside):
-            os.unlink(beside)
-        raise
-
-
-def _sync(folder: str) -> None:
-    """Make sure that the name of a new file is on the disk too."""
-    if os.name == "posix":
-        place = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(place)
-        finally:
-            os.close(place)
 
 
 def _those(content: bytes, measure: str) -> list[str]:

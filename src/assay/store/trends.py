@@ -1,9 +1,10 @@
 """One measure over time: where results stop being comparable, where they move beyond noise, and what changed.
 
 A trend is cut into stretches of comparable results. Within one, each point is held against the regime so
-far: the mean of each query's scores over the points since the last change. Its p is corrected for the
-points of the stretch, in the order of time: a stretch of m tests has m - k open questions after k changes.
-With no change in a stretch, the chance of any false alarm stays at 1 - level (Holm 1979, in a given order).
+far: the mean of each query's scores over the points since the last change. The k-th look at a regime may
+spend 1 / (k (k + 1)) of the error; all looks together spend no more than the whole of it, so that in a
+flat series the chance of any false alarm stays below 1 - level, however long it is and however often one
+looks, and a mark once given stays.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from assay.core.errors import InputError
 from assay.core.records import Experiment
 from assay.core.tables import Scores
 from assay.core.texts import Floats
-from assay.core.trends import Against, Point, Reason, Skipped, Status, Trend
+from assay.core.trends import Against, Point, Skipped, Status, Trend
 from assay.evaluation.configuration import differing, flat
 from assay.evaluation.readings import shown_p, signed
 from assay.measures import Measure, parse
@@ -29,8 +30,6 @@ from assay.stats.intervals import normal_quantile
 from assay.stats.spreads import Normal
 from assay.store.comparable import counterpart, reasons
 from assay.store.store import Store
-
-__all__ = ["Point", "Reason", "Status", "Trend", "changed", "trend", "watch"]
 
 AGAINST = ("regime", "best", "previous")
 _KEPT = 0.95  # the level of the intervals that experiments keep

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from assay.core.quoting import csv_line
+
 BAR = 28
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -75,13 +77,7 @@ def csv(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     >>> csv(["a", "b"], [["1,5", ""]])
     'a,b\\n"1,5",'
     """
-    return "\n".join(",".join(map(_quoted, row)) for row in (head, *rows))
-
-
-def _quoted(cell: str) -> str:
-    if any(c in cell for c in ',"\n\r'):
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
+    return "\n".join(map(csv_line, (head, *rows)))
 
 
 def shorten(words: str, most: int = 60) -> str:
