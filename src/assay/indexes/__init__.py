@@ -1,0 +1,1 @@
+"""Indexes of vectors: exact truth, engines, sweeps."""

@@ -1,0 +1,154 @@
+"""The engines, one file each, loaded when they are named; others come by the entry point `assay.indexes`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from assay.core.errors import InputError, MissingExtraError
+from assay.core.settings import is_number
+from assay.indexes.index import Index
+
+GROUP = "assay.indexes"
+
+
+class Engine(NamedTuple):
+    """Where an engine is found, and what it needs."""
+
+    home: str  # module:class
+    library: str  # what is to be installed
+    extra: str
+
+
+def _engine(home: str, library: str, extra: str | None = None) -> Engine:
+    return Engine(home, library, extra or home.partition(":")[0])
+
+
+ENGINES: dict[str, Engine] = {
+    "faiss.flat": _engine("faiss:Flat", "faiss-cpu"),
+    "faiss.hnsw": _engine("faiss:HNSW", "faiss-cpu"),
+    "faiss.ivfflat": _engine("faiss:IVFFlat", "faiss-cpu"),
+    "faiss.ivfpq": _engine("faiss:IVFPQ", "faiss-cpu"),
+    "faiss.ivfsq": _engine("faiss:IVFSQ", "faiss-cpu"),
+    "faiss.fastscan": _engine("faiss:FastScan", "faiss-cpu"),
+    "faiss.rabitq": _engine("faiss:RaBitQ", "faiss-cpu"),
+    "faiss.nsg": _engine("faiss:NSG", "faiss-cpu"),
+    "hnswlib": _engine("hnswlib:HNSW", "hnswlib"),
+    "usearch": _engine("usearch:HNSW", "usearch"),
+    "voyager": _engine("voyager:HNSW", "voyager"),
+    "nmslib": _engine("nmslib:HNSW", "nmslib"),
+    "annoy": _engine("annoy:Forest", "annoy"),
+    "scann": _engine("scann:Tree", "scann"),
+    "diskann": _engine("diskann:Memory", "diskannpy"),
+    "diskann.ssd": _engine("diskann:Disk", "diskannpy"),
+    "ngt": _engine("ngt:Graph", "ngt"),
+    "svs": _engine("svs:Vamana", "scalable-vs"),
+    "symphonyqg": _engine("symphonyqg:Graph", "rabitqlib"),
+    "pynndescent": _engine("pynndescent:Descent", "pynndescent"),
+    "vsag.hgraph": _engine("vsag:HGraph", "pyvsag"),
+    "vsag.diskann": _engine("vsag:DiskANN", "pyvsag"),
+    "zvec": _engine("zvec:HNSW", "zvec"),
+    "puck": _engine("puck:Puck", "puck, built from its sources"),
+    "milvus": _engine("milvus:Milvus", "pymilvus"),
+    "pgvector.hnsw": _engine("pgvector:HNSW", "psycopg"),
+    "pgvector.ivfflat": _engine("pgvector:IVFFlat", "psycopg"),
+    "qdrant": _engine("qdrant:Server", "nothing but a server"),
+    "qdrant.edge": _engine("qdrant:Edge", "qdrant-edge-py"),
+    "chroma": _engine("chroma:Chroma", "chromadb"),
+    "lancedb.ivfpq": _engine("lancedb:IVFPQ", "lancedb"),
+    "lancedb.hnsw": _engine("lancedb:HNSW", "lancedb"),
+    "duckdb": _engine("duckdb:HNSW", "duckdb and duckdb-extension-vss"),
+    "sqlite-vec": _engine("sqlitevec:Flat", "sqlite-vec and apsw"),
+    "vectorlite": _engine("vectorlite:HNSW", "vectorlite-py and apsw"),
+    "elasticsearch": _engine("elasticsearch:Elasticsearch", "nothing but a server"),
+    "opensearch": _engine("opensearch:OpenSearch", "nothing but a server"),
+    "weaviate": _engine("weaviate:Weaviate", "nothing but a server"),
+    "vespa": _engine("vespa:Vespa", "nothing but a server"),
+    "redis": _engine("redis:Redis", "nothing but a server"),
+}
+
+
+def names() -> list[str]:
+    """Every engine that can be named."""
+    return [*ENGINES, *(point.name for point in entry_points(group=GROUP))]
+
+
+def load(name: str) -> type[Index]:
+    """The class of an engine."""
+    if name in ENGINES:
+        return _own(name, ENGINES[name])
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            return point.load()  # type: ignore[no-any-return]
+    near = get_close_matches(name, names(), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names())}"
+    raise InputError(f"there is no engine {name!r}; {hint}")
+
+
+def _own(name: str, engine: Engine) -> type[Index]:
+    module, _, found = engine.home.partition(":")
+    try:
+        return getattr(import_module(f"{__name__}.{module}"), found)  # type: ignore[no-any-return]
+    except ImportError as error:
+        if (error.name or "").startswith("assay"):
+            raise
+        raise MissingExtraError(engine.library, f"the engine {name}", engine.extra) from error
+
+
+class Parameter(NamedTuple):
+    """A parameter of an engine."""
+
+    name: str
+    types: tuple[type, ...]
+    default: Any  # inspect.Parameter.empty: must be given
+
+    @property
+    def expected(self) -> str:
+        """The types in words."""
+        return " or ".join(sorted(t.__name__ for t in self.types if t is not NoneType))
+
+    def takes(self, value: Any) -> bool:
+        """Whether a value is of the type of the parameter."""
+        if float in self.types and is_number(value):
+            return True
+        return type(value) in self.types
+
+
+def parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
+    """The keywords of a method with their types and defaults."""
+    hints = get_type_hints(call)
+    found = inspect.signature(call).parameters.values()
+    return {
+        p.name: Parameter(p.name, _types(hints[p.name]), p.default) for p in found if p.kind is p.KEYWORD_ONLY
+    }
+
+
+def _types(hint: Any) -> tuple[type, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def problems(engine: type[Index], build: Mapping[str, Any], search: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with parameters, each by `build.NAME` or `search.NAME`."""
+    made: dict[str, str] = {}
+    for kind, given, call in (("build", build, engine.__init__), ("search", search, engine.set_search)):
+        known = parameters(call)
+        made |= {f"{kind}.{name}": said for name, said in _wrong(given, known)}
+    return made
+
+
+def _wrong(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> list[tuple[str, str]]:
+    made = []
+    for name, value in given.items():
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
+            made.append((name, f"there is no such parameter; {hint}"))
+        elif not known[name].takes(value):
+            made.append((name, f"expected {known[name].expected}, found {value!r}"))
+    missing = [n for n, p in known.items() if p.default is inspect.Parameter.empty and n not in given]
+    return made + [(name, f"must be given ({known[name].expected})") for name in missing]

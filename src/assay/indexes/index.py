@@ -1,0 +1,87 @@
+"""The Index protocol: what an engine must do to be measured.
+
+An engine answers with positions and nothing else: distances, hits and times are taken from outside.
+Its parameters are the keywords of `__init__` (for building) and of `set_search` (for searching), in the
+engine's own spelling; their annotations and defaults are what is checked and documented.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core.vectors import METRICS, Positions
+
+Rows = NDArray[np.float32]  # contiguous, of unit length where the metric is cosine
+
+
+class Setup(NamedTuple):
+    """What an engine is told before it builds."""
+
+    metric: str
+    d: int
+    threads: int
+    folder: Path  # its own, empty; what it keeps on disk goes here
+
+
+class Index:
+    """An index of one engine: subclass it, in one file per engine.
+
+    `__init__(self, setup, *, M: int = 16)` takes the parameters of building by keyword,
+    `set_search(self, *, ef: int = 64)` those of searching.
+    """
+
+    metrics: ClassVar[tuple[str, ...]] = METRICS
+    exact: ClassVar[bool] = False  # answers by brute force, and says so
+    holds_gil: ClassVar[bool] = False  # a search keeps other threads of Python waiting
+    least: ClassVar[dict[str, Any]] = {}  # the smallest search there is: it must miss something
+    package: ClassVar[str] = ""  # the distribution whose version is recorded
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+
+    def build(self, vectors: Rows) -> None:
+        """Take in the vectors; a row's position is its id."""
+        raise NotImplementedError
+
+    def set_search(self) -> None:
+        """Set how the following searches are made."""
+
+    def search(self, queries: Rows, k: int) -> Positions:
+        """The positions of the k nearest to each query, nearest first; −1 where there are fewer."""
+        raise NotImplementedError
+
+    def save(self) -> None:
+        """Write the index to `setup.folder`, where it is not there already; its size is taken there."""
+
+    def load(self) -> None:
+        """Take up the index that was saved in `setup.folder`, instead of building."""
+        raise NotImplementedError
+
+    def size(self) -> int | None:
+        """The bytes the index takes on a server's disk; None: they are in `setup.folder`."""
+        return None
+
+    def version(self) -> str:
+        """The version of the engine."""
+        from importlib.metadata import version
+
+        return version(self.package)
+
+    def close(self) -> None:
+        """Let go of what is held: connections, servers, files."""
+
+
+def padded(found: Any, k: int) -> Positions:
+    """Lists of positions of any length as one table, −1 where a list is short.
+
+    >>> padded([[3, 1], [2]], 3).tolist()
+    [[3, 1, -1], [2, -1, -1]]
+    """
+    made = np.full((len(found), k), -1, np.int64)
+    for row, positions in zip(made, found, strict=True):
+        row[: len(positions)] = positions[:k]
+    return made
