@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,17 @@ from assay.core.errors import InputError
 Matrix = NDArray[Any]  # n × d, of any type of TYPES
 Positions = NDArray[np.int64]  # q × k places in the base; −1: nothing was returned
 METRICS = ("l2", "ip", "cosine")
+METRIC_NAMES = {  # as others call them
+    "euclidean": "l2",
+    "angular": "cosine",
+    "normalized": "cosine",
+    "dot": "ip",
+    "dp": "ip",
+    "inner_product": "ip",
+    **{metric: metric for metric in METRICS},
+}
 TYPES = ("float32", "float16", "uint8", "int8", "float64")
+_WINDOW = 32 << 20  # bytes of a file that are mapped at once for single rows
 
 
 class Vectors(ABC):
@@ -107,12 +116,17 @@ class Mapped(Vectors):
         return rows[:, self.lead :].view(self.dtype)
 
     def take(self, positions: NDArray[Any]) -> Matrix:
-        """The rows at some positions, in their order, each read by itself."""
+        """The rows at some positions, in their order; the file is mapped a window at a time."""
         made = np.empty((len(positions), self.shape[1]), self.dtype)
-        with open(self.path, "rb", buffering=0) as file:
-            for row, position in zip(made, positions.tolist(), strict=True):
-                at = self.offset + position * self.stride + self.lead
-                row[:] = np.frombuffer(os.pread(file.fileno(), row.nbytes, at), self.dtype)
+        order = np.argsort(positions, kind="stable")
+        ascending = np.asarray(positions)[order]
+        done, rows = 0, max(1, _WINDOW // max(1, self.stride))
+        while done < len(order):
+            first = int(ascending[done])
+            stop = int(np.searchsorted(ascending, first + rows))
+            here = ascending[done:stop]
+            made[order[done:stop]] = self.block(first, int(here[-1]) + 1)[here - first]
+            done = stop
         return made
 
 

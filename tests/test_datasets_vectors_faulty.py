@@ -1,0 +1,187 @@
+"""Files that are cut short, garbled or of another kind are refused with what was expected and found."""
+
+import re
+import struct
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.core.errors import FormatError, InputError
+from assay.datasets.vectors import read_neighbors, read_vectors, write_vectors
+
+ROWS = np.arange(40, dtype=np.float32).reshape(10, 4)
+
+
+def written(path: Path, size: int | None = None, extra: bytes = b"") -> Path:
+    """A file of ten rows, cut to a size, with something behind it."""
+    write_vectors(ROWS, path)
+    path.write_bytes(path.read_bytes()[:size] + extra)
+    return path
+
+
+def refused(path: Path | str, problem: str) -> None:
+    with pytest.raises(FormatError, match=problem) as error:
+        read_vectors(path).whole()
+    assert str(path).split(":")[0] in str(error.value)
+
+
+def test_a_short_fbin_says_which_row_it_ends_in(tmp_path: Path) -> None:
+    promise = r"the header promises 10 rows of 4 float32, 168 bytes in all; found 100 bytes: it ends in row 5"
+    refused(written(tmp_path / "x.fbin", 100), promise)
+    refused(written(tmp_path / "x.fbin", 5), "has 5 bytes; expected at least 8")
+
+
+def test_a_long_fbin_is_refused(tmp_path: Path) -> None:
+    refused(written(tmp_path / "x.fbin", extra=b"more"), "found 172 bytes, 4 too many")
+
+
+def test_an_fbin_of_another_type_is_told_by_its_length(tmp_path: Path) -> None:
+    path = tmp_path / "x.fbin"
+    path.write_bytes(struct.pack("<II", 3, 5) + bytes(15))
+    refused(path, "the length fits format='u8bin' or format='i8bin'")
+    assert read_vectors(path, format="u8bin").shape == (3, 5)
+
+
+def test_a_header_without_dimensions_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.fbin").write_bytes(struct.pack("<II", 3, 0))
+    refused(tmp_path / "x.fbin", "0 dimensions")
+
+
+def test_short_vecs_say_which_row_they_end_in(tmp_path: Path) -> None:
+    refused(
+        written(tmp_path / "x.fvecs", 90), "ends in row 4: each row of 4 float32 takes 20 bytes, found 10"
+    )
+    refused(written(tmp_path / "x.fvecs", 0), "has 0 bytes; expected at least one row")
+
+
+def test_a_row_of_another_length_is_named_when_it_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.fvecs")
+    data = bytearray(path.read_bytes())
+    data[7 * 20 : 7 * 20 + 4] = struct.pack("<i", 3)
+    path.write_bytes(data)
+    found = read_vectors(path)
+    assert np.array_equal(found.block(0, 7), ROWS[:7])
+    with pytest.raises(FormatError, match="row 7 says it has 3 numbers, and the first row 4"):
+        found.block(5, 9)
+    with pytest.raises(FormatError, match="row 7 says it has 3 numbers"):
+        found.take(np.array([1, 7]))
+
+
+@pytest.mark.parametrize("first", [0, -1, 1 << 24])
+def test_vecs_that_begin_with_no_length_are_refused(first: int, tmp_path: Path) -> None:
+    (tmp_path / "x.fvecs").write_bytes(struct.pack("<i", first) + bytes(16))
+    refused(tmp_path / "x.fvecs", re.escape(f"says it has {first:,} numbers; expected 1 to 1,048,576"))
+
+
+def test_npy_that_is_short_or_scattered_or_of_another_shape_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    refused(
+        written(path, 200),
+        "promises 10 rows of 4 float32, 288 bytes in all; found 200 bytes: it ends in row 4",
+    )
+    np.save(path, np.asfortranarray(ROWS))
+    refused(path, "Fortran order")
+    np.save(path, ROWS[0])
+    refused(path, r"array of shape \(4,\)")
+    np.save(path, ROWS.astype(np.int64))
+    refused(path, "holds int64; vectors are of type float32")
+    path.write_bytes(b"not at all")
+    refused(path, r"cannot be read as \.npy")
+
+
+def test_idx_that_is_short_or_of_labels_is_refused(tmp_path: Path) -> None:
+    refused(written(tmp_path / "x.idx", 100), "promises 10 × 4 float32, 172 bytes in all; found 100 bytes")
+    (tmp_path / "x.idx").write_bytes(struct.pack(">HBBI", 0, 8, 1, 3) + b"abc")
+    refused(tmp_path / "x.idx", r"is of shape \(3,\); vectors have 2 dimensions or more")
+    (tmp_path / "x.idx").write_bytes(bytes([0, 0, 8, 3, 0, 0, 1]))
+    refused(tmp_path / "x.idx", "ends in its header, after 7 of 16 bytes")
+    (tmp_path / "x.idx").write_bytes(b"GIF89a")
+    refused(tmp_path / "x.idx", "begins with 47 49 46 38; an idx file of vectors begins with 00 00")
+
+
+def test_packed_idx_of_another_length_is_refused(tmp_path: Path) -> None:
+    import gzip
+
+    path = written(tmp_path / "x.idx")
+    (tmp_path / "x.idx.gz").write_bytes(gzip.compress(path.read_bytes()[:-4]))
+    refused(tmp_path / "x.idx.gz", "promises 172 bytes, unpacked it has 168")
+
+
+def test_parquet_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    refused(written(tmp_path / "x.parquet", 300), "cannot be read as parquet")
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([[1.0, 2.0], [3.0]], "row 1 of column 'v' has 1 numbers; expected 2"),
+        ([[1.0, 2.0], None], "row 1 of column 'v' has nothing; expected 2"),
+        ([[1.0, 2.0], [3.0, None]], "row 1 of column 'v' lacks number 1; expected 2"),
+        ([None, [1.0]], "no first row"),
+        ([], "no first row"),
+    ],
+)
+def test_lists_of_parquet_must_be_there_and_alike(rows: list[object], problem: str, tmp_path: Path) -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"v": rows}, schema={"v": pl.List(pl.Float32)})
+    frame.write_parquet(tmp_path / "x.parquet")
+    refused(tmp_path / "x.parquet", problem)
+
+
+@pytest.mark.parametrize("ending", [".fbin", ".fvecs", ".npy", ".idx", ".idx.gz", ".parquet"])
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=4),
+    size=st.integers(0, 1000),
+)
+@settings(max_examples=25, deadline=None)
+def test_whatever_a_file_holds_it_is_read_or_refused(
+    ending: str, changes: list[tuple[int, int]], size: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = written(Path(folder) / f"x{ending}")
+        data = bytearray(path.read_bytes())
+        for at, byte in changes:
+            data[at % len(data)] = byte
+        path.write_bytes(data[:size])
+        with suppress(FormatError):
+            found = read_vectors(path)
+            assert found.block(0, min(len(found), 2)).shape[1] == found.d > 0
+
+
+def test_a_file_that_is_not_there_or_a_folder_or_packed_is_refused(tmp_path: Path) -> None:
+    for ending in ("fbin", "fvecs", "npy", "parquet", "idx"):
+        refused(tmp_path / f"none.{ending}", "cannot be read: No such file")
+    (tmp_path / "folder.fbin").mkdir()
+    refused(tmp_path / "folder.fbin", "cannot be read: Is a directory")
+    (tmp_path / "x.fbin").write_bytes(b"\x1f\x8b\x08\x00 and so on")
+    refused(tmp_path / "x.fbin", "is packed, so rows cannot be found in it: unpack it first")
+
+
+def test_a_file_that_says_nothing_of_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.dat").write_bytes(b"\x01\x02\x03\x04" * 9)
+    refused(tmp_path / "x.dat", "neither the name nor the first bytes say what it is: name its format")
+    with pytest.raises(InputError, match="no format 'csv' of vectors; there are fbin"):
+        read_vectors(tmp_path / "x.dat", format="csv")
+    with pytest.raises(InputError, match=r"does not say which format to write \(\.fbin"):
+        write_vectors(ROWS, tmp_path / "y.dat")
+    with pytest.raises(InputError, match="the role is one of base, queries, found 'learn'"):
+        read_vectors(tmp_path / "x.dat", role="learn")
+
+
+def test_vectors_and_neighbours_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"ivecs holds neighbours \(see read_neighbors\)"):
+        read_vectors(tmp_path / "x.ivecs")
+    with pytest.raises(FormatError, match=r"fvecs holds vectors \(see read_vectors\)"):
+        read_neighbors(tmp_path / "x.fvecs")
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3)])
+def test_nothing_is_not_written(shape: tuple[int, int], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"nothing to write: {shape[0]} rows of {shape[1]} dimensions"):
+        write_vectors(np.empty(shape, np.float32), tmp_path / "x.fbin")
