@@ -93,7 +93,7 @@ def _save(
         tags=arguments.tag,
         note=arguments.note,
     )
-    keep(arguments.store, [(experiment, made.evaluation)])
+    keep(arguments.store, [(experiment, made.evaluation.scores)])
 
 
 def _written(path: Path, text: str) -> None:

@@ -22,6 +22,26 @@ def make_parser(command: str, description: str, examples: str) -> argparse.Argum
     )
 
 
+class _Usual(argparse.ArgumentParser):
+    """A parser with commands, one of which need not be named."""
+
+    usual = ""
+
+    def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """The options; those of the usual command where none is named."""
+        given = list(args or ())
+        commands = next(a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction))
+        named = bool(given) and (given[0] in commands or given[0] in ("-h", "--help"))
+        return super().parse_args(given if named else [self.usual, *given], namespace)
+
+
+def make_group(command: str, description: str, examples: str, usual: str) -> argparse.ArgumentParser:
+    """The parser of a command that has commands of its own; the usual one need not be named."""
+    made = _Usual(f"assay {command}", description=description, epilog=examples, formatter_class=_Help)
+    made.usual = usual
+    return made
+
+
 def add_qrels(parser: argparse.ArgumentParser) -> None:
     """The judgments."""
     parser.add_argument(

@@ -15,6 +15,7 @@ from assay.project.inputs import Inputs
 
 if TYPE_CHECKING:
     from assay.core.records import Experiment
+    from assay.core.tables import Scores
     from assay.evaluation import Evaluation
 
 
@@ -73,17 +74,17 @@ def save(
         )
         for evaluation, name, run in zip(evaluations, names, runs, strict=True)
     ]
-    keep(arguments.store, list(zip(made, evaluations, strict=True)))
+    keep(arguments.store, [(one, e.scores) for one, e in zip(made, evaluations, strict=True)])
 
 
-def keep(store: str | None, made: Sequence[tuple[Experiment, Evaluation]]) -> None:
+def keep(store: str | None, made: Sequence[tuple[Experiment, Scores]]) -> None:
     """Put experiments into the store with their scores."""
     from assay.project.places import store_url
     from assay.store.store import Store
 
     with Store(store_url(store)) as opened:
-        for experiment, evaluation in made:
-            kept = opened.put(experiment, evaluation.scores)
+        for experiment, scores in made:
+            kept = opened.put(experiment, scores)
             print(f"saved {kept.name} as {kept.id} in {opened.url}", file=sys.stderr)
 
 

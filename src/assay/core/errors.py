@@ -7,6 +7,7 @@
     │   ├── MeasureError        a measure's name or parameter is wrong
     │   ├── ConfigurationError  settings are wrong (all of them, by field)
     │   └── MissingExtraError   an optional library is not installed
+    ├── EngineError             an engine failed: it crashed, hung, or refused with words of its own
     ├── StoreError              what is remembered cannot be reached, read or written
     └── UndecidableError        the input is sound, but nothing can be said from it
 
@@ -57,8 +58,13 @@ class ConfigurationError(InputError):
 class MissingExtraError(InputError, ImportError):
     """An optional library is not installed."""
 
-    def __init__(self, library: str, purpose: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs {library}, which is not installed: pip install 'assay[{extra}]'")
+    def __init__(self, library: str, purpose: str, extra: str, how: str = "") -> None:
+        said = how or f"pip install 'assay[{extra}]'"
+        super().__init__(f"{purpose} needs {library}, which is not installed: {said}")
+
+
+class EngineError(AssayError):
+    """An engine failed."""
 
 
 class StoreError(AssayError):

@@ -207,8 +207,17 @@ def zero_hit(r: Rankings, k: int, rel: int) -> Floats:
 def robustness(r: Rankings, k: int, delta: float, rel: int) -> Floats:
     """Whether recall in the top k reaches delta; its mean is Robustness-δ@K (arXiv 2507.00379)."""
     relevant = r.relevant(rel)
-    needed = np.ceil(delta * relevant - 1e-9)  # in whole documents: 0.07 * 100 is above 7
-    return np.where(relevant > 0, (r.hits(rel, k) >= needed) * 1.0, np.nan)
+    return np.where(relevant > 0, reaches(r.hits(rel, k), relevant, delta), np.nan)
+
+
+def reaches(hits: Floats, relevant: Floats, delta: float) -> Floats:
+    """1 where hits are a share delta of the relevant, in whole documents: 0.07 * 100 is above 7.
+
+    >>> reaches(np.array([7.0, 6.0]), np.array([100.0, 100.0]), 0.07).tolist()
+    [1.0, 0.0]
+    """
+    reached: Floats = (hits >= np.ceil(delta * relevant - 1e-9)).astype(np.float64)
+    return reached
 
 
 @define("Quantile", cutoff="none", kind="quantile", of=REQUIRED, q=0.5)

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import make_url
 
 from assay.core.errors import FormatError, InputError, StoreError
+from assay.core.files import put_in_place
 from assay.core.records import Experiment
-from assay.store.files import put_in_place
 from assay.store.store import Store
 from assay.store.tables import Tables
 

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from assay.core.errors import StoreError
+from assay.core.files import put_in_place
 from assay.core.tables import Scores
-from assay.store.files import put_in_place
 
 _AT_ONCE = 100  # tables that are read together
 

@@ -1,0 +1,52 @@
+"""Whether an engine really uses an index: one that falls back to brute force looks perfect.
+
+Queries between far vectors of the base are hard for every index. At the smallest search an engine has, an
+index misses some of their neighbours; brute force misses none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.core.vectors import Held, Neighbors, Vectors
+from assay.indexes.hits import Judge
+from assay.indexes.hosted import Hosted
+from assay.indexes.truth import truth
+
+QUERIES = 256
+K = 10
+FEWEST = 1000  # vectors: among fewer, the smallest search may well find all
+
+
+class Hard(NamedTuple):
+    """Queries at which an index must fail when it looks at little."""
+
+    queries: Vectors
+    truth: Neighbors
+    judge: Judge
+
+
+def hard_queries(base: Vectors, metric: str, seed: int = 0) -> Hard | None:
+    """Queries between vectors of the base, with their truth; None where the base is too small to tell."""
+    if len(base) < FEWEST:
+        return None
+    rng = np.random.default_rng(seed)
+    ends = [base.take(rng.integers(0, len(base), QUERIES)).astype(np.float32) for _ in range(2)]
+    made = (ends[0] + ends[1]) / 2
+    made += rng.normal(0, made.std() or 1.0, made.shape).astype(np.float32)
+    if metric == "cosine":
+        made /= np.linalg.norm(made, axis=1, keepdims=True)
+    queries = Held(made.astype(np.float32))
+    found = truth(base, queries, K, metric)
+    return Hard(queries, found, Judge(found, K, base, queries, metric))
+
+
+def indexed(index: Hosted, hard: Hard | None) -> bool | None:
+    """Whether an engine misses something at its smallest search; None where it is exact or cannot be told."""
+    if hard is None or index.described.exact:
+        return None
+    answer = index.search(hard.queries, K, index.described.least)
+    hits = hard.judge.hits(answer.positions)
+    return bool((hits.counts < hits.out_of).any())

@@ -1,0 +1,145 @@
+"""The one definition of a hit.
+
+What an index returned for a query is held against the K nearest of the exact truth. An id counts once,
+however often it was returned; −1 and ids outside the base are misses; a list may be short. Under the
+policy `ties` an id that is not in the truth counts too when its own distance, computed anew, is within a
+relative ε of the K-th nearest: which of two equally near vectors is returned is nobody's mistake. Under
+`strict` only ids count. A query without truth has no recall: it is left out and counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core.errors import InputError
+from assay.core.vectors import Neighbors, Positions, Vectors
+from assay.indexes.distances import of_pairs
+from assay.measures.formulas import reaches
+
+POLICIES = ("ties", "strict")
+EPSILON = 1e-6
+_PAIRS = 1 << 16  # compared at a time
+
+
+class Hits(NamedTuple):
+    """How many of the K nearest were returned for each query, of how many there are."""
+
+    counts: NDArray[np.int64]
+    out_of: NDArray[np.int64]  # K, or less where the truth is short; 0: no truth
+    k: int
+    policy: str
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """The recall of each query; NaN where it is undefined."""
+        known = self.out_of > 0
+        return np.where(known, self.counts / np.maximum(self.out_of, 1), np.nan)
+
+    def reaching(self, delta: float) -> NDArray[np.float64]:
+        """1 where the recall of a query reaches δ, 0 where not, NaN where it is undefined.
+
+        >>> Hits(np.array([7]), np.array([100]), 100, "strict").reaching(0.07).tolist()
+        [1.0]
+        """
+        made = reaches(self.counts.astype(np.float64), self.out_of.astype(np.float64), delta)
+        return np.where(self.out_of > 0, made, np.nan)
+
+
+class Judge:
+    """What is needed to say whether a returned id is a hit."""
+
+    def __init__(
+        self,
+        truth: Neighbors,
+        k: int,
+        base: Vectors | None = None,
+        queries: Vectors | None = None,
+        metric: str = "l2",
+        policy: str = "ties",
+    ) -> None:
+        if policy not in POLICIES:
+            raise InputError(f"the policy of ties is one of {', '.join(POLICIES)}, found {policy!r}")
+        if k > truth.k:
+            raise InputError(
+                f"the truth has {truth.k} neighbours of each query, and hits among {k} are asked"
+            )
+        if policy == "ties" and (base is None or queries is None):
+            raise InputError("ties are told by distances: give base and queries, or ask for policy='strict'")
+        self.k, self.policy, self.metric = k, policy, metric
+        self._base, self._queries = base, queries
+        self._truth = np.sort(truth.positions[:, :k], axis=1)
+        self.out_of = _distinct(self._truth).sum(axis=1)
+        self._farthest = self._bounds(truth.positions[:, :k]) if policy == "ties" else None
+
+    def hits(self, returned: Positions) -> Hits:
+        """The hits among the first K returned for each query."""
+        if len(returned) != len(self._truth):
+            raise InputError(f"expected answers to {len(self._truth)} queries, found {len(returned)}")
+        counts = self.of_requests(np.arange(len(returned)), returned)
+        return Hits(counts, self.out_of, self.k, self.policy)
+
+    def of_requests(self, queries: NDArray[np.int64], returned: Positions) -> NDArray[np.int64]:
+        """The hits of each request, which was for the query of this number."""
+        found = returned[:, : self.k]
+        new = _first(found)
+        member = new & _among(found, self._truth[queries])
+        counts = member.sum(axis=1)
+        if self._farthest is not None:
+            rows, columns = np.nonzero(new & ~member & (found < len(self._vectors)))
+            near = self._near(queries[rows], found[rows, columns])
+            counts = counts + np.bincount(rows[near], minlength=len(found))
+        made: NDArray[np.int64] = np.minimum(counts, self.out_of[queries])
+        return made
+
+    @property
+    def _vectors(self) -> Vectors:
+        assert self._base is not None
+        return self._base
+
+    def _bounds(self, truth: Positions) -> NDArray[np.float64]:
+        """How far an id may be to count: the farthest of the truth, computed anew, and a little more."""
+        last = np.where(truth >= 0, np.arange(truth.shape[1]), -1).max(axis=1, initial=-1)
+        known = np.flatnonzero(last >= 0)
+        made = np.full(len(truth), -np.inf)
+        far = self._distances(known, truth[known, last[known]])
+        made[known] = far + EPSILON * np.abs(far)
+        return made
+
+    def _near(self, rows: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.bool_]:
+        assert self._farthest is not None
+        near: NDArray[np.bool_] = self._distances(rows, ids) <= self._farthest[rows]
+        return near
+
+    def _distances(self, rows: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.float64]:
+        assert self._queries is not None
+        made = np.empty(len(rows))
+        for at in range(0, len(rows), _PAIRS):
+            some = slice(at, at + _PAIRS)
+            queries, vectors = self._queries.take(rows[some]), self._vectors.take(ids[some])
+            made[some] = of_pairs(self.metric, queries, vectors)
+        return made
+
+
+def _distinct(ordered: Positions) -> NDArray[np.bool_]:
+    """The first of each id in rows that are sorted; what is not an id is left out."""
+    made = ordered >= 0
+    made[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    return made
+
+
+def _first(found: Positions) -> NDArray[np.bool_]:
+    """Where an id stands for the first time in its row."""
+    order = np.argsort(found, axis=1, kind="stable")
+    made = np.empty(found.shape, bool)
+    np.put_along_axis(made, order, _distinct(np.take_along_axis(found, order, axis=1)), axis=1)
+    return made
+
+
+def _among(found: Positions, truth: Positions) -> NDArray[np.bool_]:
+    """Whether each id is in its row of the truth."""
+    size = max(int(found.max(initial=0)), int(truth.max(initial=0))) + 2
+    row = np.arange(len(found))[:, None] * size
+    return np.isin(row + found, row + truth)

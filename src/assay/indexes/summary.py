@@ -1,0 +1,129 @@
+"""Trials summed up from what was kept of them: any later measure is a re-score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.core.errors import InputError
+from assay.indexes.distances import Doubles
+from assay.indexes.hits import Hits, Judge
+from assay.indexes.load import SATURATED
+from assay.indexes.percentiles import latency
+from assay.indexes.results import Repetition, Results
+from assay.indexes.trials import DELTAS, Spread, Trial, robustness_name
+from assay.stats.intervals import estimate
+
+_TOLD = (
+    "engine", "build", "search", "mode", "threads", "version", "metric", "n", "d", "k", "status", "reason",
+    "indexed", "build_seconds", "memory_bytes", "disk_bytes", "policy", "machine", "source", "note",
+    "reported",
+)  # fmt: skip
+_ASKING = ("clients", "rate", "seconds", "percentile", "within_ms")
+
+
+def trials(
+    results: Results, judge: Judge | None, deltas: Sequence[float] = DELTAS, level: float = 0.95
+) -> list[Trial]:
+    """Every trial of a sweep, scored."""
+    return [trial(results, key, judge, deltas, level) for key in results.keys()]  # noqa: SIM118
+
+
+def trial(
+    results: Results, key: str, judge: Judge | None, deltas: Sequence[float] = DELTAS, level: float = 0.95
+) -> Trial:
+    """One trial of a sweep, scored; without a judge only times are told."""
+    known = results.trial(key) or {}
+    told: dict[str, Any] = {name: known[name] for name in _TOLD if name in known}
+    asking = {name: known[name] for name in _ASKING if known.get(name) is not None}
+    passes = [results.repetition(key, number) for number in results.repetitions(key)]
+    figures = _timed(passes, known) if passes else {}
+    if judge is not None and _can_be_judged(known, judge, key):
+        told |= {"k": judge.k, "policy": judge.policy}
+        figures |= _scored(passes, judge, deltas, level) if passes else {}
+    elif judge is not None and passes:
+        said = f"{known['k']} neighbours were asked for: no score at {judge.k}"
+        told["note"] = "; ".join(filter(None, (said, known.get("note"))))
+    return Trial(key=key, asking=asking, **told, **figures)
+
+
+def _can_be_judged(known: dict[str, Any], judge: Judge, key: str) -> bool:
+    """Whether a trial has answers to be judged: one of others may have none, or too few for each query."""
+    if known.get("source", "assay") == "assay":
+        return bool(known["k"] >= judge.k)
+    queries = known.get("queries")
+    if queries is None:
+        return False
+    if queries != len(judge.out_of):
+        raise InputError(
+            f"trial {key} answers {queries} queries, and the truth is of {len(judge.out_of)}: "
+            f"it is of other data ({known.get('dataset', 'which it does not name')})"
+        )
+    return bool(known["k"] >= judge.k)
+
+
+def quick(results: Results, key: str, k: int) -> tuple[float | None, float | None, float | None]:
+    """Recall, queries per second and the median latency (ms) of what there is of a trial, as kept."""
+    passes = [results.repetition(key, number) for number in results.repetitions(key)]
+    if not passes:
+        return None, None, None
+    made = _timed(passes, {})
+    hits = results.mean_hits(key)
+    return None if hits is None else hits / k, made["qps"].median, made.get("latency", {}).get("p50_ms")
+
+
+def _scored(passes: list[Repetition], judge: Judge, deltas: Sequence[float], level: float) -> dict[str, Any]:
+    """How good the answers of the first pass are; every query counts once."""
+    hits = scored(passes[0], judge)
+    values = per_query(hits, deltas)
+    kinds = {name: "mean" if name.startswith("R@") else "share" for name in values}
+    return {
+        "measures": {name: estimate(found, kinds[name], level) for name, found in values.items()},
+        "zero_hits": int(((hits.counts == 0) & (hits.out_of > 0)).sum()),
+        "undefined": int((hits.out_of == 0).sum()),
+    }
+
+
+def per_query(hits: Hits, deltas: Sequence[float] = DELTAS) -> dict[str, Doubles]:
+    """What the measures are of each query: its recall, whether it reaches δ, whether it has no hit."""
+    made = {f"R@{hits.k}": hits.recall}
+    made |= {robustness_name(delta, hits.k): hits.reaching(delta) for delta in deltas}
+    none = (hits.counts == 0).astype(np.float64)
+    return made | {f"ZeroHit@{hits.k}": np.where(hits.out_of > 0, none, np.nan)}
+
+
+def scored(one: Repetition, judge: Judge) -> Hits:
+    """The hits of each query in one pass."""
+    n = len(judge.out_of)
+    answers = np.full((n, one.ids.shape[1]), -1, np.int64)
+    answers[one.queries[:n]] = one.ids[:n]
+    return judge.hits(answers)
+
+
+def _timed(passes: list[Repetition], known: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {"errors": sum(one.errors for one in passes)}
+    capacities = [one.extra["capacity"] for one in passes if one.extra.get("capacity") is not None]
+    rates = [(len(one.queries) - one.errors) / one.seconds for one in passes]
+    made["capacity"] = spread(capacities)
+    made["qps"] = spread(rates)
+    latencies = np.concatenate([one.latencies for one in passes])
+    if len(latencies):
+        good = latencies[latencies >= 0]
+        made |= {"latency": latency(good), "samples": len(good)}
+    offered = known.get("rate")
+    if offered is not None:
+        made |= {"offered": offered, "saturated": bool(np.median(rates) < SATURATED * offered)}
+    return made
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """The middle, the least and the most of what repetitions gave; None where there are none.
+
+    >>> spread([3.0, 1.0, 2.0])
+    Spread(median=2.0, low=1.0, high=3.0, repetitions=3)
+    """
+    if not values:
+        return None
+    return Spread(float(np.median(values)), float(min(values)), float(max(values)), len(values))

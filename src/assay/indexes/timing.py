@@ -1,0 +1,185 @@
+"""Searches timed from outside: in one batch, one after another, or by a schedule.
+
+A closed loop sends a query when the one before it has been answered, so a stall delays queries that
+nobody counts (coordinated omission). An open loop sends by schedule and counts from the intended start.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from threading import Thread
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ticks = NDArray[np.int64]  # nanoseconds
+Search = Callable[[NDArray[Any], int], NDArray[np.int64]]
+Make = Callable[[int], Any]  # what is asked for one query, by its number
+
+_SPIN = 200_000  # nanoseconds before a query is due in which the clock is watched, not slept
+
+
+class Clock(Protocol):
+    """A clock that can be waited for."""
+
+    def now(self) -> int:
+        """Nanoseconds."""
+
+    def wait(self, until: int) -> None:
+        """Return when it is so late."""
+
+
+class Monotonic:
+    """The clock of the machine, which never goes back; `spin` keeps the last moments exact."""
+
+    def __init__(self, spin: bool = True) -> None:
+        self.now = time.perf_counter_ns
+        self._spin = _SPIN if spin else 0
+
+    def wait(self, until: int) -> None:
+        """Sleep, then watch the clock."""
+        while (left := until - self.now()) > 0:
+            if left > self._spin:
+                time.sleep((left - self._spin) / 1e9)
+
+
+class Timed(NamedTuple):
+    """What searches returned, and how long they took."""
+
+    positions: NDArray[np.int64]
+    seconds: float  # from the first start to the last end
+    latencies: Ticks | None = None  # of each query; none in a batch, −1 where a search failed
+    errors: int = 0
+    problem: str = ""  # what the first failed search said
+
+
+class Loop(NamedTuple):
+    """When each request was sent and answered."""
+
+    starts: Ticks
+    ends: Ticks  # −1: failed
+    found: list[Any]
+    problem: str
+
+
+def batch(search: Search, queries: NDArray[Any], k: int) -> Timed:
+    """All queries in one call."""
+    with _still():
+        begin = time.perf_counter_ns()
+        positions = search(queries, k)
+        seconds = (time.perf_counter_ns() - begin) / 1e9
+    return Timed(np.asarray(positions, np.int64), seconds)
+
+
+def closed(search: Search, requests: NDArray[Any], k: int, clients: int = 1, start: int = 0) -> Timed:
+    """One request after another, each client sending its next when the last is answered."""
+    rows = [requests[i : i + 1] for i in range(len(requests))]
+    clock = Monotonic(spin=False)
+    clock.wait(start)
+    with _still():
+        if clients == 1:
+            loop = closed_loop(lambda i: search(rows[i], k), len(rows), clock)
+        else:
+            loop = open_loop(lambda i: search(rows[i], k), np.zeros(len(rows), np.int64), clock, clients)
+    return _timed(loop, k)
+
+
+def scheduled(search: Search, requests: NDArray[Any], k: int, due: Ticks, clients: int, start: int) -> Timed:
+    """Requests sent when they are due (nanoseconds after the start); latency is counted from then."""
+    rows = [requests[i : i + 1] for i in range(len(requests))]
+    clock = Monotonic(spin=clients == 1)
+    with _still():
+        loop = open_loop(lambda i: search(rows[i], k), due + start, clock, clients)
+    loop.starts[:] = due + start
+    return _timed(loop, k)
+
+
+def closed_loop(ask: Make, n: int, clock: Clock) -> Loop:
+    """Ask n times, each as soon as the last is answered."""
+    loop = Loop(np.zeros(n, np.int64), np.zeros(n, np.int64), [None] * n, "")
+    now, starts, ends, found = clock.now, loop.starts, loop.ends, loop.found
+    problem = ""
+    for i in range(n):
+        begin = now()
+        try:
+            found[i] = ask(i)
+            ends[i] = now()
+        except Exception as error:
+            ends[i], problem = -1, problem or _said(error)
+        starts[i] = begin
+    return loop._replace(problem=problem)
+
+
+def open_loop(ask: Make, due: Ticks, clock: Clock, clients: int = 1) -> Loop:
+    """Ask when each is due, or as soon after as a client is free."""
+    n = len(due)
+    loop = Loop(np.zeros(n, np.int64), np.zeros(n, np.int64), [None] * n, "")
+    problems: list[str] = []
+    numbers = count()
+
+    def serve() -> None:
+        while (i := next(numbers)) < n:
+            clock.wait(int(due[i]))
+            loop.starts[i] = clock.now()
+            try:
+                loop.found[i] = ask(i)
+                loop.ends[i] = clock.now()
+            except Exception as error:
+                loop.ends[i] = -1
+                problems.append(_said(error))
+
+    threads = [Thread(target=serve, daemon=True) for _ in range(clients - 1)]
+    for thread in threads:
+        thread.start()
+    serve()
+    for thread in threads:
+        thread.join()
+    return loop._replace(problem=problems[0] if problems else "")
+
+
+def schedule(rate: float, n: int, seed: int | None = None) -> Ticks:
+    """When n queries are due at a rate per second: evenly, or by chance where there is a seed.
+
+    A schedule by chance lasts as long as an even one, so that the rate is the one that was asked for.
+
+    >>> schedule(1000, 3).tolist()
+    [0, 1000000, 2000000]
+    """
+    if seed is None:
+        even: Ticks = np.round(np.arange(n) * (1e9 / rate)).astype(np.int64)
+        return even
+    times = np.cumsum(np.random.default_rng(seed).exponential(1.0, n))
+    share: NDArray[np.float64] = (times - times[0]) / max(times[-1] - times[0], 1e-9)
+    due: Ticks = np.round(share * ((n - 1) * 1e9 / rate)).astype(np.int64)
+    return due
+
+
+def _timed(loop: Loop, k: int) -> Timed:
+    failed = loop.ends < 0
+    latencies = np.where(failed, -1, loop.ends - loop.starts)
+    found = np.full((len(loop.found), k), -1, np.int64)
+    for row, answer in zip(found, loop.found, strict=True):
+        if answer is not None:
+            row[:] = answer[0]
+    seconds = (max(loop.ends.max(), loop.starts.max()) - loop.starts.min()) / 1e9
+    return Timed(found, float(seconds), latencies, int(failed.sum()), loop.problem)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def _still() -> Iterator[None]:
+    """Nothing is collected while the clock runs."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -1,0 +1,196 @@
+"""The process in which one engine lives: it builds, searches and times when it is told to.
+
+The other end of its socket is `assay.indexes.hosted`. Only
+NumPy and the engine are loaded here, so that an engine may live in an environment of its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core.vectors import Positions, Vectors
+from assay.indexes import timing
+from assay.indexes.engines import Parameter, load, parameters, problems
+from assay.indexes.index import Index, Setup
+from assay.indexes.timing import Ticks, Timed
+
+
+class Described(NamedTuple):
+    """What an engine says of itself."""
+
+    metrics: tuple[str, ...]
+    exact: bool
+    holds_gil: bool
+    loads: bool  # it can take up what it saved
+    least: dict[str, Any]
+    build: dict[str, Parameter]
+    search: dict[str, Parameter]
+    version: str  # of the installed package
+
+
+class Built(NamedTuple):
+    """An index that was built."""
+
+    seconds: float
+    memory_bytes: int | None
+    disk_bytes: int | None
+    version: str
+
+
+def describe(name: str) -> Described:
+    """What the engine of a name says of itself."""
+    engine = load(name)
+    return Described(
+        engine.metrics,
+        engine.exact,
+        engine.holds_gil,
+        engine.load is not Index.load,
+        engine.least,
+        parameters(engine.__init__),
+        parameters(engine.set_search),
+        _installed(engine.package),
+    )
+
+
+def _installed(package: str) -> str:
+    """The version of a package; nothing where the engine is no package."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package) if package else ""
+    except PackageNotFoundError:
+        return ""
+
+
+class Worker:
+    """One engine, and what it is asked."""
+
+    def __init__(self) -> None:
+        self.index: Index | None = None
+        self._queries: tuple[Any, NDArray[np.float32]] | None = None
+
+    def describe(self, name: str) -> Described:
+        """What the engine of a name says of itself."""
+        return describe(name)
+
+    def problems(self, name: str, build: dict[str, Any], search: dict[str, Any]) -> dict[str, str]:
+        """What is wrong with parameters."""
+        return problems(load(name), build, search)
+
+    def open(self, name: str, build: dict[str, Any], setup: Setup) -> None:
+        """Make the index, empty."""
+        self.index = load(name)(setup, **build)
+
+    def build(self, base: Vectors) -> Built:
+        """Build and save."""
+        index, vectors = self._index(), rows(base)
+        before = held_bytes()
+        begin = time.perf_counter()
+        index.build(vectors)
+        seconds = time.perf_counter() - begin
+        del vectors
+        gc.collect()
+        after = held_bytes()
+        index.save()
+        size = index.size()
+        memory = max(0, after - before) if before is not None and after is not None else None
+        return Built(seconds, memory, size if size is not None else folder_bytes(index), index.version())
+
+    def load(self) -> None:
+        """Take up what was saved."""
+        self._index().load()
+
+    def set_search(self, search: dict[str, Any]) -> None:
+        """Set how the following searches are made."""
+        self._index().set_search(**search)
+
+    def warm(self, queries: Vectors, k: int, n: int) -> None:
+        """Search for the first n queries without looking at the clock."""
+        found = self._rows(queries)[:n]
+        for i in range(len(found)):
+            self._index().search(found[i : i + 1], k)
+
+    def batch(self, queries: Vectors, k: int) -> Timed:
+        """All queries in one call."""
+        return timing.batch(self._index().search, self._rows(queries), k)
+
+    def single(
+        self, queries: Vectors, k: int, numbers: Positions | None = None, clients: int = 1, start: int = 0
+    ) -> Timed:
+        """The queries of these numbers, or all, one after another."""
+        found = self._rows(queries)
+        requests = found if numbers is None else found[numbers]
+        return timing.closed(self._index().search, requests, k, clients, start)
+
+    def scheduled(
+        self, queries: Vectors, k: int, numbers: Positions, clients: int, start: int, due: Ticks
+    ) -> Timed:
+        """The queries of these numbers, each when it is due."""
+        requests = self._rows(queries)[numbers]
+        return timing.scheduled(self._index().search, requests, k, due, clients, start)
+
+    def cpu(self) -> float:
+        """The seconds of processor time spent so far."""
+        return time.process_time()
+
+    def close(self) -> None:
+        """Let the engine go."""
+        if self.index is not None:
+            self.index.close()
+
+    def _index(self) -> Index:
+        assert self.index is not None
+        return self.index
+
+    def _rows(self, queries: Vectors) -> NDArray[np.float32]:
+        """The queries in memory; they are kept, since they are asked again and again."""
+        key = getattr(queries, "path", None)
+        if key is None or self._queries is None or self._queries[0] != key:
+            self._queries = (key, np.array(queries.whole(), np.float32, order="C"))
+        return self._queries[1]
+
+
+def rows(vectors: Vectors) -> NDArray[np.float32]:
+    """Vectors as engines take them; a file of float32 is mapped, not copied."""
+    return np.ascontiguousarray(vectors.whole(), np.float32)
+
+
+def held_bytes() -> int | None:
+    """The memory that this process and its children hold of their own, mapped files left out."""
+    from assay.indexes.processes import held, marked
+
+    return held(marked(os.environ.get("ASSAY_HOSTED", ""), os.getpid()))
+
+
+def folder_bytes(index: Index) -> int | None:
+    """The bytes of what an index saved; None where it saved nothing."""
+    files = [path for path in Path(index.setup.folder).rglob("*") if path.is_file()]
+    return sum(path.stat().st_size for path in files) if files else None
+
+
+def main(fd: int) -> None:
+    """Do what is asked until the other end closes."""
+    os.dup2(2, 1)  # engines print; what they print goes to the log
+    channel = Connection(fd)
+    worker = Worker()
+    while True:
+        try:
+            name, arguments = channel.recv()
+        except EOFError:
+            break
+        try:
+            answer = ("done", getattr(worker, name)(*arguments))
+        except BaseException as error:
+            traceback.print_exc()
+            answer = ("failed", (type(error).__name__, str(error), getattr(error, "exit_code", None)))
+        channel.send(answer)
+    os._exit(0)  # engines that hang in their own destructors do not matter any more

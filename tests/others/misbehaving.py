@@ -1,0 +1,74 @@
+"""An engine of somebody else, found by its entry point, that fails in every way an engine can."""
+
+import ctypes
+import os
+import time
+from typing import ClassVar
+
+import numpy as np
+
+from assay.core.vectors import METRICS, Positions
+from assay.indexes.index import Index, Rows, Setup
+
+
+class Misbehaving(Index):
+    """Brute force that looks at the first rows only, and does what it is told to do."""
+
+    metrics: ClassVar[tuple[str, ...]] = METRICS
+    least: ClassVar[dict[str, int]] = {"rows": 20}
+
+    def __init__(self, setup: Setup, *, fails: str = "", seed: int = 0) -> None:
+        super().__init__(setup)
+        self.fails, self.seed = fails, seed
+        self.set_search()
+
+    def build(self, vectors: Rows) -> None:
+        """Keep the vectors."""
+        _misbehave(self.fails)
+        self.vectors = np.array(vectors)
+
+    def set_search(self, *, rows: int = 1_000_000, fails: str = "") -> None:
+        """Look at so many rows."""
+        self.rows, self.failing = rows, fails
+
+    def search(self, queries: Rows, k: int) -> Positions:
+        """The nearest of the rows that are looked at."""
+        _misbehave(self.failing)
+        there = self.vectors[: max(k, self.rows)]
+        scores = (there * there).sum(axis=1) - 2 * (queries @ there.T)
+        return np.argsort(scores, axis=1, kind="stable")[:, :k].astype(np.int64)
+
+    def save(self) -> None:
+        """Write the vectors."""
+        np.save(self.setup.folder / "vectors.npy", self.vectors)
+
+    def load(self) -> None:
+        """Read the vectors."""
+        self.vectors = np.load(self.setup.folder / "vectors.npy")
+
+    def version(self) -> str:
+        """A version of its own."""
+        return "0.1"
+
+
+class Pretending(Misbehaving):
+    """Accepts a budget, and answers by brute force all the same."""
+
+    def set_search(self, *, rows: int = 10, fails: str = "") -> None:
+        """Do as if."""
+        super().set_search(fails=fails)
+
+
+def _misbehave(how: str) -> None:
+    if how == "crash":
+        ctypes.string_at(0)  # a segmentation fault
+    elif how == "exit":
+        print("no licence found")
+        os._exit(7)
+    elif how == "hang":
+        time.sleep(600)
+    elif how == "memory":
+        eaten = [np.ones(1 << 20) for _ in range(100_000)]
+        print(len(eaten))
+    elif how == "refuse":
+        raise ValueError("the parameter is not to my liking")

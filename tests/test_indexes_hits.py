@@ -1,0 +1,132 @@
+"""What counts as a hit: every trap that makes others' recall wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.core.errors import InputError
+from assay.core.vectors import Held, Neighbors
+from assay.indexes.hits import EPSILON, Hits, Judge
+
+
+def strict(truth: list[list[int]], returned: list[list[int]], k: int) -> Hits:
+    return Judge(Neighbors(np.array(truth)), k, policy="strict").hits(np.array(returned))
+
+
+def on_a_line(base: list[float], queries: list[float]) -> tuple[Held, Held]:
+    return Held(np.array(base, np.float32)[:, None]), Held(np.array(queries, np.float32)[:, None])
+
+
+def test_recall_is_the_share_of_the_k_nearest_that_was_returned() -> None:
+    hits = strict([[1, 2, 3, 4]], [[4, 9, 1, 8]], 4)
+    assert hits.counts.tolist() == [2]
+    assert hits.recall.tolist() == [0.5]
+
+
+def test_only_the_first_k_of_both_lists_are_looked_at() -> None:
+    assert strict([[1, 2, 3]], [[3, 1, 2]], 2).counts.tolist() == [1]
+
+
+def test_a_duplicate_counts_once() -> None:
+    assert strict([list(range(10))], [[3] * 10], 10).recall.tolist() == [0.1]
+
+
+def test_padding_and_short_lists_are_misses() -> None:
+    assert strict([[0, 1, 2]], [[0, -1, -1]], 3).counts.tolist() == [1]
+    assert strict([[0, 1, 2]], [[0]], 3).recall.tolist() == [pytest.approx(1 / 3)]
+    assert strict([[0, 1, 2]], [[]], 3).recall.tolist() == [0]
+
+
+def test_padding_in_the_truth_is_not_matched_by_padding_in_an_answer() -> None:
+    hits = strict([[5, -1, -1]], [[-1, 5, -1]], 3)
+    assert hits.counts.tolist() == [1]
+    assert hits.out_of.tolist() == [1]
+
+
+def test_an_empty_truth_has_no_recall() -> None:
+    hits = strict([[-1, -1], [0, 1]], [[-1, -1], [1, 0]], 2)
+    assert np.isnan(hits.recall[0])
+    assert hits.recall[1] == 1
+    assert np.isnan(hits.reaching(0.5)[0])
+
+
+def test_a_duplicate_in_the_truth_asks_for_one_vector_only() -> None:
+    hits = strict([[7, 7, 8]], [[7, 8, 9]], 3)
+    assert hits.out_of.tolist() == [2]
+    assert hits.recall.tolist() == [1]
+
+
+def test_an_id_outside_the_base_is_a_miss() -> None:
+    base, queries = on_a_line([0, 1, 2], [0])
+    judge = Judge(Neighbors(np.array([[0, 1]])), 2, base, queries)
+    assert judge.hits(np.array([[0, 99]])).counts.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("k", "delta"),
+    [(50, 0.14), (50, 0.28), (50, 0.56), (100, 0.07), (100, 0.14), (100, 0.28), (100, 0.55), (100, 0.56)],
+)
+def test_thresholds_are_whole_numbers_where_floats_go_wrong(k: int, delta: float) -> None:
+    needed = round(delta * k)
+    counts = np.array([needed - 1, needed])
+    assert needed < delta * k  # the float form would refuse what reaches it
+    hits = Hits(counts, np.array([k, k]), k, "strict")
+    assert hits.reaching(delta).tolist() == [0, 1]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 30).flatmap(lambda k: st.tuples(st.just(k), st.lists(st.integers(0, k), min_size=1))))
+def test_mean_recall_is_the_mean_of_robustness_over_all_thresholds(made: tuple[int, list[int]]) -> None:
+    k, counts = made
+    hits = Hits(np.array(counts), np.full(len(counts), k), k, "strict")
+    shares = [hits.reaching(j / k).mean() for j in range(1, k + 1)]
+    assert hits.recall.mean() == pytest.approx(np.mean(shares))
+
+
+def test_a_tie_at_k_counts_whichever_id_was_returned() -> None:
+    base, queries = on_a_line([0, 1, -1, 5], [0])
+    truth = Neighbors(np.array([[0, 1]]))  # −1 is as near as 1
+    assert Judge(truth, 2, base, queries).hits(np.array([[0, 2]])).counts.tolist() == [2]
+    assert strict([[0, 1]], [[0, 2]], 2).counts.tolist() == [1]
+
+
+def test_ties_are_relative_not_absolute() -> None:
+    base, queries = on_a_line([0.0001, 0.0009, 5], [0])
+    truth = Neighbors(np.array([[0]]))
+    assert Judge(truth, 1, base, queries).hits(np.array([[1]])).counts.tolist() == [
+        0
+    ]  # an absolute 1e-3 would
+
+
+@pytest.mark.parametrize("metric", ["l2", "ip", "cosine"])
+def test_a_little_more_than_the_kth_distance_is_a_tie_and_more_is_not(metric: str) -> None:
+    angle = np.array([0.5, 0.5 + EPSILON / 20, 0.5 + EPSILON * 20])
+    base = Held(np.column_stack([np.cos(angle), np.sin(angle)]))
+    queries = Held(np.array([[1.0, 0.0]]))
+    judge = Judge(Neighbors(np.array([[0]])), 1, base, queries, metric)
+    assert [judge.hits(np.array([[i]])).counts[0] for i in range(3)] == [1, 1, 0]
+
+
+def test_the_kth_distance_is_computed_anew_not_taken_from_the_file() -> None:
+    base, queries = on_a_line([0, 1, 3], [0])
+    truth = Neighbors(np.array([[0, 1]]), np.array([[0.0, 9.0]]))  # dirty: it is 1
+    assert Judge(truth, 2, base, queries).hits(np.array([[0, 2]])).counts.tolist() == [1]
+
+
+def test_requests_may_repeat_queries_in_any_order() -> None:
+    judge = Judge(Neighbors(np.array([[0, 1], [2, 3]])), 2, policy="strict")
+    found = judge.of_requests(np.array([1, 0, 1]), np.array([[2, 3], [9, 1], [0, 1]]))
+    assert found.tolist() == [2, 1, 0]
+
+
+def test_what_cannot_be_judged_is_refused() -> None:
+    truth = Neighbors(np.array([[0, 1]]))
+    with pytest.raises(InputError, match="the truth has 2 neighbours of each query, and hits among 3"):
+        Judge(truth, 3, policy="strict")
+    with pytest.raises(InputError, match="give base and queries"):
+        Judge(truth, 2)
+    with pytest.raises(InputError, match="one of ties, strict, found 'loose'"):
+        Judge(truth, 2, policy="loose")
+    with pytest.raises(InputError, match="expected answers to 1 queries, found 2"):
+        Judge(truth, 2, policy="strict").hits(np.zeros((2, 2), np.int64))

@@ -1,0 +1,132 @@
+"""An engine in its own process: what goes wrong there ends there."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assay.core.errors import EngineError, InputError
+from assay.core.vectors import Held, Mapped
+from assay.indexes.guard import hard_queries, indexed
+from assay.indexes.hosted import Hosted, Process
+from assay.indexes.processes import marked
+from benches import clustered, install_others
+
+BASE, QUERIES = clustered()
+
+
+@pytest.fixture(autouse=True)
+def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_others(tmp_path, monkeypatch)
+
+
+def hosted(fails: str = "", engine: str = "misbehaving", **more: object) -> Hosted:
+    return Hosted(engine, {"fails": fails}, metric="l2", d=8, **more)  # type: ignore[arg-type]
+
+
+def test_an_engine_of_somebody_else_is_built_and_searched_by_its_entry_point() -> None:
+    with hosted() as index:
+        built = index.build(BASE)
+        answers = [index.search(QUERIES, 3, mode=mode) for mode in ("batch", "single")]
+    nearest = ((BASE.matrix[None] - QUERIES.matrix[:, None]) ** 2).sum(axis=2).argmin(axis=1)
+    assert answers[0].positions[:, 0].tolist() == nearest.tolist()
+    assert (answers[0].positions == answers[1].positions).all()
+    assert built.version == "0.1"
+    assert built.disk_bytes is not None
+    assert built.disk_bytes > BASE.matrix.nbytes
+
+
+def test_what_a_batch_is_made_of_has_no_latencies_and_single_queries_have() -> None:
+    with hosted() as index:
+        index.build(BASE)
+        assert index.search(QUERIES, 3).latencies is None
+        single = index.search(QUERIES, 3, mode="single").latencies
+    assert single is not None
+    assert (single > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        ("crash", r"the process ended during build \(killed by SIGSEGV\)"),
+        ("exit", r"the process ended during build \(exit 7\): no licence found"),
+        ("refuse", "ValueError: the parameter is not to my liking"),
+    ],
+)
+def test_an_engine_that_dies_or_refuses_is_an_error_with_its_reason(fails: str, said: str) -> None:
+    with hosted(fails) as index, pytest.raises(EngineError, match=said):
+        index.build(BASE)
+
+
+def test_an_engine_that_hangs_is_ended() -> None:
+    with hosted("hang") as index:
+        index.timeout = 0.5
+        with pytest.raises(EngineError, match=r"build did not end within 0\.5 s"):
+            index.build(BASE)
+        assert not index.alive
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="the system does not tell how much memory is held")
+def test_an_engine_that_eats_memory_is_ended() -> None:
+    with (
+        hosted("memory", memory=300 << 20) as index,
+        pytest.raises(EngineError, match=r"build took [\d,]+ MB of memory, and 300 MB are allowed"),
+    ):
+        index.build(BASE)
+
+
+def test_nothing_is_left_of_an_engine_that_is_closed() -> None:
+    index = hosted()
+    mark, pid = index.mark, index.family()[0]
+    assert pid in marked(mark, pid)
+    index.close()
+    assert not os.path.exists(f"/proc/{pid}")
+    assert marked(mark, -1) == [-1]
+
+
+def test_an_unknown_engine_metric_or_interpreter_is_refused() -> None:
+    with pytest.raises(InputError, match=r"there is no engine 'misbehavin'; did you mean misbehaving\?"):
+        hosted(engine="misbehavin")
+    with pytest.raises(InputError, match="misbehaving has no metric hamming; it has l2, ip, cosine"):
+        Hosted("misbehaving", {}, metric="hamming", d=8)
+    with pytest.raises(InputError, match="there is no interpreter no-such-python: name one"):
+        hosted(python="no-such-python")
+
+
+def test_threads_are_pinned() -> None:
+    with hosted(threads=1) as index:
+        assert len(os.sched_getaffinity(index.family()[0])) == 1
+
+
+def test_a_file_is_mapped_and_not_held(tmp_path: Path) -> None:
+    rows = np.zeros((100_000, 64), np.float32)
+    rows.tofile(tmp_path / "rows")
+    vectors = Mapped(str(tmp_path / "rows"), rows.shape, rows.dtype)
+    with Hosted("misbehaving", {}, metric="l2", d=64) as index:
+        built = index.build(vectors)
+    assert built.memory_bytes is not None
+    assert rows.nbytes * 0.9 < built.memory_bytes < rows.nbytes * 1.5  # its own copy, once
+
+
+def test_brute_force_that_calls_itself_an_index_is_caught() -> None:
+    hard = hard_queries(BASE, "l2")
+    found = {}
+    for engine in ("misbehaving", "pretending"):
+        with hosted(engine=engine) as index:
+            index.build(BASE)
+            found[engine] = indexed(index, hard)
+    assert found == {"misbehaving": True, "pretending": False}
+
+
+def test_a_small_base_cannot_tell_an_index_from_brute_force() -> None:
+    assert hard_queries(Held(BASE.matrix[:999]), "l2") is None
+
+
+def test_questions_are_checked_in_the_process_of_the_engine() -> None:
+    with Process(timeout=60) as process:
+        found = process.ask("problems", "misbehaving", {"fials": "x", "seed": "one"}, {"rows": 3})
+    assert found == {
+        "build.fials": "there is no such parameter; did you mean fails?",
+        "build.seed": "expected int, found 'one'",
+    }

@@ -1,0 +1,268 @@
+"""Sweeps: what is finished is not run again, what fails costs one trial, what is kept is scored anew."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.core.errors import ConfigurationError, FormatError
+from assay.indexes.hits import Judge
+from assay.indexes.plan import Asking, Build, Entry, cases, name_of
+from assay.indexes.results import Results
+from assay.indexes.summary import trial, trials
+from assay.indexes.sweep import Event, Options, Sweep
+from benches import OTHERS, install_others, small
+
+DATA = small()
+QUICK = Options(repetitions=2, warmup=3, timeout=60)
+
+
+@pytest.fixture(autouse=True)
+def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_others(tmp_path, monkeypatch)
+
+
+def entry(
+    build: dict[str, Any] | None = None, search: dict[str, Any] | None = None, name: str = "misbehaving"
+) -> Entry:
+    return Entry(name, build or {}, search or {"rows": [100, 1500]})
+
+
+def sweep(
+    folder: Path, *entries: Entry, options: Options = QUICK, modes: tuple[str, ...] = ("batch",)
+) -> Sweep:
+    planned = cases(entries or [entry()], [Asking(mode) for mode in modes])
+    return Sweep(DATA, planned, folder, options)
+
+
+def judge(k: int = 5, policy: str = "strict") -> Judge:
+    return Judge(DATA.truth, k, DATA.base, DATA.queries, DATA.metric, policy)
+
+
+def by_search(folder: Path) -> dict[str, Any]:
+    return {str(dict(t.search)): t for t in trials(Results(folder), judge())}
+
+
+def parts(folder: Path) -> dict[str, int]:
+    return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("repetition-*.parquet")}
+
+
+def test_every_choice_of_parameters_is_a_trial_in_the_words_it_was_given(tmp_path: Path) -> None:
+    made = cases([entry({"seed": [1, 2]}, {"rows": [10, 20]})], [Asking("single"), Asking("batch")])
+    assert len(made) == 8
+    assert made[0].build == Build("misbehaving", {"seed": 1})
+    assert made[0].search == {"rows": 10}
+
+
+def test_names_of_settings_do_not_collide() -> None:
+    given: list[dict[str, Any]] = [{"a": 0.1}, {"a": [0, 1]}, {"a": 1}, {"a": "1"}, {"a": True}, {"a": 1.0}]
+    assert len({name_of(one) for one in given}) == len(given)
+
+
+def test_a_sweep_measures_and_keeps_every_answer(tmp_path: Path) -> None:
+    sweep(tmp_path / "out", modes=("single", "batch")).run()
+    results = Results(tmp_path / "out")
+    found = trials(results, judge())
+    assert [t.status for t in found] == ["done"] * 4
+    exact = [t for t in found if t.search == {"rows": 1500}]
+    assert [t.recall.value for t in exact if t.recall] == [1.0, 1.0]
+    assert [t.indexed for t in found] == [True] * 4
+    one = next(t for t in exact if t.mode == "single")
+    assert (one.samples, one.errors, one.zero_hits) == (80, 0, 0)
+    kept = results.repetition(one.key, 0)
+    assert (np.sort(kept.ids) == np.sort(DATA.truth.positions[:, :5])).all()
+    assert one.qps is not None
+    assert one.qps.repetitions == 2
+    assert next(t for t in exact if t.mode == "batch").latency == {}
+
+
+def test_a_later_measure_is_a_re_score(tmp_path: Path) -> None:
+    sweep(tmp_path / "out").run()
+    results = Results(tmp_path / "out")
+    poor = next(t for t in trials(results, judge()) if t.search == {"rows": 100})
+    again = trial(results, poor.key, judge(k=1))
+    assert again.k == 1
+    ids = results.repetition(poor.key, 0).ids
+    assert again.recall is not None
+    assert again.recall.value == (ids[:, 0] == DATA.truth.positions[:, 0]).mean()
+
+
+def test_a_finished_trial_is_never_run_twice(tmp_path: Path) -> None:
+    sweep(tmp_path / "out").run()
+    before = parts(tmp_path / "out")
+    seen: list[Event] = []
+    sweep(tmp_path / "out").run(seen.append)
+    assert parts(tmp_path / "out") == before
+    assert [event.what for event in seen] == ["known", "known"]
+
+
+def test_more_repetitions_add_to_those_there_are(tmp_path: Path) -> None:
+    sweep(tmp_path / "out").run()
+    before = parts(tmp_path / "out")
+    sweep(tmp_path / "out", options=Options(repetitions=3, warmup=0)).run()
+    after = parts(tmp_path / "out")
+    assert len(after) == len(before) + 2
+    assert {name: after[name] for name in before} == before
+
+
+def test_other_data_are_other_trials(tmp_path: Path) -> None:
+    sweep(tmp_path / "out").run()
+    other = small(k=3)
+    Sweep(other, cases([entry()], [Asking("batch")]), tmp_path / "out", QUICK).run()
+    assert len(Results(tmp_path / "out").keys()) == 4
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("crash", "SIGSEGV"),
+        ("exit", "no licence found"),
+        ("hang", "did not end within"),
+        ("refuse", "to my liking"),
+    ],
+)
+def test_a_search_that_fails_costs_one_trial(tmp_path: Path, how: str, said: str) -> None:
+    bad = entry({}, {"fails": ["", how], "rows": [1500]})
+    options = Options(repetitions=2, warmup=0, timeout=2 if how == "hang" else 60)
+    sweep(tmp_path / "out", bad, options=options).run()
+    good, failed = (by_search(tmp_path / "out")[str({"fails": f, "rows": 1500})] for f in ("", how))
+    assert (good.status, good.recall.value) == ("done", 1.0)
+    assert failed.status == "failed"
+    assert said in failed.reason
+    assert failed.recall is None
+
+
+def test_a_build_that_fails_costs_its_own_trials(tmp_path: Path) -> None:
+    options = Options(repetitions=1, warmup=0, memory=400 << 20, timeout=60)
+    sweep(tmp_path / "out", entry({"fails": ["memory", "crash", ""]}), options=options).run()
+    found = trials(Results(tmp_path / "out"), judge())
+    states = sorted((t.build["fails"], t.status) for t in found)
+    assert states == [("", "done")] * 2 + [("crash", "failed")] * 2 + [("memory", "failed")] * 2
+    assert any("of memory, and 400 MB are allowed" in t.reason for t in found)
+
+
+def test_a_failed_trial_is_run_again_only_when_asked(tmp_path: Path) -> None:
+    bad = entry({}, {"fails": ["refuse"]})
+    sweep(tmp_path / "out", bad).run()
+    seen: list[Event] = []
+    sweep(tmp_path / "out", bad).run(seen.append)
+    assert [event.what for event in seen] == ["known"]
+    sweep(tmp_path / "out", bad, options=Options(repetitions=1, retry=True)).run(seen.append)
+    assert [event.what for event in seen[1:]] == ["building", "built", "failed"]
+
+
+def test_an_engine_that_only_pretends_is_marked(tmp_path: Path) -> None:
+    sweep(tmp_path / "out", entry(name="pretending", search={"rows": [10]})).run()
+    found = trials(Results(tmp_path / "out"), judge())
+    assert [(t.status, t.indexed) for t in found] == [("done", False)]
+
+
+def test_repetitions_go_round_all_trials(tmp_path: Path) -> None:
+    seen: list[Event] = []
+    sweep(tmp_path / "out", entry({"seed": [1, 2]})).run(seen.append)
+    passes = [event.number for event in seen if event.what == "passed"]
+    assert passes == [1] * 4 + [2] * 4
+    built = [event.what for event in seen].index("passed")
+    assert "building" not in [event.what for event in seen[built:]]
+
+
+def test_indexes_live_together_only_where_there_is_room(tmp_path: Path) -> None:
+    seen: list[Event] = []
+    options = Options(repetitions=2, warmup=0, room=1)
+    sweep(tmp_path / "out", entry({"seed": [1, 2]}), options=options).run(seen.append)
+    passes = [event.number for event in seen if event.what == "passed"]
+    assert passes == [1, 1, 2, 2] * 2
+
+
+def test_indexes_are_deleted_when_their_trials_are_done_and_kept_when_asked(tmp_path: Path) -> None:
+    sweep(tmp_path / "a").run()
+    sweep(tmp_path / "b", options=Options(repetitions=1, keep=True)).run()
+    assert not (tmp_path / "a" / "indexes").exists()
+    assert list((tmp_path / "b" / "indexes").glob("*/vectors.npy"))
+    assert not (tmp_path / "b" / "vectors").exists()
+
+
+def test_an_open_loop_says_what_was_offered_and_whether_it_kept_up(tmp_path: Path) -> None:
+    asked = [Asking("open", rate=200, seconds=0.5), Asking("open", rate=1e6, seconds=0.001)]
+    Sweep(DATA, cases([entry({}, {"rows": [1500]})], asked), tmp_path / "out", QUICK).run()
+    found = {t.offered: t for t in trials(Results(tmp_path / "out"), judge())}
+    assert not found[200].saturated
+    assert found[1e6].saturated
+    assert found[1e6].latency["p99_ms"] > found[200].latency["p50_ms"]  # type: ignore[operator]
+    assert found[200].samples == 2000  # enough for a p99
+
+
+def test_clients_share_a_process_and_every_query_is_asked_once(tmp_path: Path) -> None:
+    asked = [Asking("single", clients=3)]
+    Sweep(DATA, cases([entry({}, {"rows": [1500]})], asked), tmp_path / "out", QUICK).run()
+    found = trials(Results(tmp_path / "out"), judge())
+    assert [(t.recall.value, t.samples, t.asking["clients"]) for t in found if t.recall] == [(1.0, 80, 3)]
+
+
+def test_everything_wrong_with_a_plan_is_said_at_once(tmp_path: Path) -> None:
+    wrong = [entry({"sed": [1]}), entry({}, {"rows": ["many"]}), Entry("no-such-engine"), Entry("puck")]
+    with pytest.raises(ConfigurationError) as raised:
+        sweep(tmp_path / "out", *wrong)
+    said = str(raised.value)
+    assert "misbehaving build.sed: there is no such parameter; did you mean seed?" in said
+    assert "misbehaving search.rows: expected int, found 'many'" in said
+    assert "there is no engine 'no-such-engine'" in said
+    assert "puck: the engine puck needs" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    sweep(tmp_path / "out").run()
+    some = next((tmp_path / "out").rglob("repetition-0.parquet"))
+    some.write_bytes(b"PAR1")
+    with pytest.raises(FormatError, match=r"repetition-0\.parquet: cannot be read"):
+        trials(Results(tmp_path / "out"), judge())
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = {paths!r}
+from benches import small
+from assay.indexes.plan import Asking, Entry, cases
+from assay.indexes.sweep import Options, Sweep
+entries = [Entry("misbehaving", {{"seed": [1, 2]}}, {{"rows": [50, 300, 1500]}})]
+Sweep(small(), cases(entries, [Asking("batch"), Asking("single")]), sys.argv[1], Options(3, 3)).run()
+"""
+
+
+def start(tmp_path: Path, out: Path) -> subprocess.Popen[bytes]:
+    code = KILLED.format(paths=[str(OTHERS.parent)])
+    source = str(Path(__file__).parents[1] / "src")
+    path = os.pathsep.join([source, os.environ["PYTHONPATH"]])
+    return subprocess.Popen([sys.executable, "-c", code, str(out)], env={**os.environ, "PYTHONPATH": path})
+
+
+def test_a_sweep_killed_ten_times_and_resumed_equals_an_uninterrupted_one(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert start(tmp_path, whole).wait(120) == 0
+    kept: dict[str, int] = {}
+    for number in range(10):
+        process = start(tmp_path, killed)
+        time.sleep(1.0 + 0.2 * number)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        now = parts(killed)
+        assert {name: now[name] for name in kept} == kept  # what was finished is not touched again
+        kept = now
+    assert start(tmp_path, killed).wait(120) == 0
+    assert parts(killed).keys() == parts(whole).keys()
+    first, second = (trials(Results(folder), judge()) for folder in (whole, killed))
+    assert [t.recall for t in first] == [t.recall for t in second]
+    assert {t.status for t in second} == {"done"}
+    for one in first:
+        for number in range(3):
+            pair = [Results(folder).repetition(one.key, number).ids for folder in (whole, killed)]
+            assert (pair[0] == pair[1]).all()
+    assert not list(killed.rglob("*.part"))

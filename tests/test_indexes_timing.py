@@ -1,0 +1,135 @@
+"""Clocks, loops and percentiles, on a clock of their own."""
+
+import numpy as np
+import pytest
+
+from assay.indexes import timing
+from assay.indexes.load import capacity, requests, saturated
+from assay.indexes.percentiles import fewest, latency, percentile_ms
+from assay.indexes.timing import Ticks, Timed, closed_loop, open_loop, schedule
+
+
+class Simulated:
+    """A clock that moves only when somebody waits or works."""
+
+    def __init__(self) -> None:
+        self.time = 0
+
+    def now(self) -> int:
+        return self.time
+
+    def wait(self, until: int) -> None:
+        self.time = max(self.time, until)
+
+
+class Server:
+    """One request at a time: 1 ms each, and 200 ms for every 500th."""
+
+    def __init__(self, clock: Simulated, stall: int = 200_000_000) -> None:
+        self.clock, self.stall = clock, stall
+
+    def __call__(self, i: int) -> object:
+        self.clock.time += self.stall if i % 500 == 499 else 1_000_000
+        return np.array([[i]])
+
+
+def test_a_closed_loop_does_not_see_a_stall() -> None:
+    clock = Simulated()
+    loop = closed_loop(Server(clock), 13_500, clock)
+    found = latency(loop.ends - loop.starts)
+    assert (found["p90_ms"], found["p99_ms"]) == (1.0, 1.0)
+
+
+def test_an_open_loop_counts_from_the_intended_start() -> None:
+    clock = Simulated()
+    due = schedule(450, 13_500)
+    loop = open_loop(Server(clock), due, clock)
+    found = latency(loop.ends - due)
+    assert found["p90_ms"] == pytest.approx(137.7, abs=0.05)
+    assert found["p99_ms"] == pytest.approx(193.9, abs=0.05)
+
+
+def test_a_failed_search_is_counted_and_has_no_latency() -> None:
+    def ask(queries: Ticks, k: int) -> Ticks:
+        if queries[0, 0] == 1:
+            raise ValueError("no such luck")
+        return np.zeros((1, k), np.int64)
+
+    made = timing.closed(ask, np.arange(3)[:, None], 2)
+    assert made.errors == 1
+    assert made.problem == "ValueError: no such luck"
+    assert made.latencies is not None
+    assert made.latencies[1] == -1
+    assert made.positions.tolist() == [[0, 0], [-1, -1], [0, 0]]
+
+
+@pytest.mark.parametrize("clients", [1, 3])
+def test_every_request_is_answered_once_whatever_the_clients(clients: int) -> None:
+    seen: list[int] = []
+
+    def ask(queries: Ticks, k: int) -> Ticks:
+        seen.append(int(queries[0, 0]))
+        return np.full((1, k), queries[0, 0])
+
+    closed = timing.closed(ask, np.arange(50)[:, None], 1, clients)
+    opened = timing.scheduled(
+        ask, np.arange(50)[:, None], 1, schedule(20_000, 50), clients, timing.Monotonic().now()
+    )
+    assert closed.positions[:, 0].tolist() == opened.positions[:, 0].tolist() == list(range(50))
+    assert sorted(seen) == sorted([*range(50), *range(50)])
+
+
+def test_a_search_is_not_sent_before_it_is_due() -> None:
+    clock = timing.Monotonic()
+    due = schedule(2000, 40, seed=1) + clock.now()
+    loop = open_loop(lambda i: None, due, clock)
+    assert (loop.starts >= due).all()
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_a_schedule_offers_the_rate_that_was_asked_for(seed: int | None) -> None:
+    due = schedule(250, 1001, seed)
+    assert due[0] == 0
+    assert due[-1] == 4_000_000_000
+    assert (np.diff(due) >= 0).all()
+
+
+def test_gaps_by_chance_are_those_of_a_poisson_process() -> None:
+    gaps = np.diff(schedule(1000, 20_001, seed=3)) / 1e6
+    assert gaps.mean() == pytest.approx(1, rel=0.001)
+    assert gaps.std() == pytest.approx(1, rel=0.05)
+
+
+def test_percentiles_are_withheld_where_samples_are_few() -> None:
+    assert (fewest(99), fewest(99.9)) == (1000, 10_000)
+    samples = np.arange(999, dtype=np.int64) * 1_000_000
+    assert latency(samples)["p99_ms"] is None
+    assert percentile_ms(np.arange(1, 1001) * 1_000_000, 99) == 990.0
+    assert percentile_ms(np.empty(0, np.int64), 50) is None
+
+
+def served(rate: float, limit: float) -> Timed:
+    """Answers of a server that keeps up to a limit and falls behind above it."""
+    n = requests(rate, 2)
+    late = 1_000_000 if rate <= limit else 50_000_000
+    seconds = n / min(rate, limit)
+    return Timed(np.zeros((n, 1), np.int64), seconds, np.full(n, late))
+
+
+def test_capacity_is_the_highest_rate_that_meets_the_objective() -> None:
+    found = capacity(lambda rate: served(rate, 730), 99, 10, fastest=2000)
+    assert found.rate is not None
+    assert 730 / 1.05 <= found.rate <= 730
+    assert not [probe for probe in found.probes if probe.met and probe.rate > 730]
+
+
+def test_capacity_may_lie_above_one_client_and_below_everything() -> None:
+    above = capacity(lambda rate: served(rate, 3500), 99, 10, fastest=2000)
+    assert above.rate is not None
+    assert 3500 / 1.05 <= above.rate <= 3500
+    assert capacity(lambda rate: served(rate, 0.1), 99, 10, fastest=2000).rate is None
+
+
+def test_falling_behind_is_saturation() -> None:
+    assert saturated(served(1000, 900), 1000)
+    assert not saturated(served(1000, 1000), 1000)
