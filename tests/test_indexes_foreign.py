@@ -1,0 +1,308 @@
+"""Results of ann-benchmarks, VIBE and big-ann-benchmarks are imported whole, and scored by our rule."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from assay.core.errors import FormatError, InputError
+from assay.core.vectors import Held, Neighbors
+from assay.indexes.foreign import import_results
+from assay.indexes.hits import Judge
+from assay.indexes.results import Results
+from assay.indexes.summary import trial, trials
+from foreign import ann_benchmarks, big_ann, fill, judge, qps_of, recall_of, robustness_of
+
+h5py = pytest.importorskip("h5py")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results(tmp_path / "out")
+
+
+def kept(results: Results) -> dict[str, tuple[bytes, int]]:
+    files = [path for path in results.folder.rglob("*") if path.is_file()]
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def test_duplicates_padding_short_lists_and_ties_are_scored_by_our_rule(
+    tmp_path: Path, results: Results
+) -> None:
+    # hits 4, 4 (a tie), 1 (one id four times), 2 (short), 0 of 4 each
+    [key] = import_results([ann_benchmarks(tmp_path / "a.hdf5")], results)
+    ties, strict = trial(results, key, judge()), trial(results, key, judge("strict"))
+    assert (recall_of(ties), recall_of(strict)) == (11 / 20, 10 / 20)
+    assert (robustness_of(ties, 0.5).value, robustness_of(ties, 1.0).value) == (3 / 5, 2 / 5)
+    assert robustness_of(strict, 1.0).value == 1 / 5
+    assert robustness_of(ties, 0.5).low == pytest.approx(0.2307, abs=1e-4)  # Wilson, 3 of 5
+    assert (ties.zero_hits, ties.undefined, ties.policy, strict.policy) == (1, 0, "ties", "strict")
+
+
+def test_their_recall_stands_beside_ours(tmp_path: Path, results: Results) -> None:
+    # by distances alone one id returned four times counts four times: 4, 4, 4, 2, 0
+    truth = Neighbors(np.tile([0, 1, 2, 3], (5, 1)), np.tile([1.0, 2.0, 3.0, 4.0], (5, 1)))
+    [key] = import_results([ann_benchmarks(tmp_path / "a.hdf5")], results, truth=truth)
+    found = trial(results, key, judge("strict"))
+    assert recall_of(found) == 0.5
+    assert found.reported["recall"] == pytest.approx(14 / 20)
+
+
+def test_an_absolute_tolerance_makes_925_of_a_true_900(tmp_path: Path, results: Results) -> None:
+    # 1 − cos is .01 … .10 for the ten nearest, .1005 for id 10, and .5 or more for 11 and 12
+    far = np.array([*np.arange(1, 11) / 100, 0.1005, 0.5, 0.6])
+    base = np.stack([1 - far, np.sqrt(1 - (1 - far) ** 2)], axis=1)
+    nine = list(range(9))
+    returned = [[*nine, 9], [*nine, 10], [*nine, 11], [*nine[:8], 11, 12]]
+    path = ann_benchmarks(
+        tmp_path / "a.hdf5", returned, distances=[far[row].tolist() for row in returned], count=10,
+        distance="angular",
+    )  # fmt: skip
+    truth = Neighbors(np.tile(np.arange(10), (4, 1)), np.tile(far[:10], (4, 1)))
+    [key] = import_results([path], results, truth=truth)
+    queries = Held(np.tile([1.0, 0.0], (4, 1)))
+    for policy in ("ties", "strict"):
+        found = trial(results, key, Judge(truth, 10, Held(base), queries, "cosine", policy))
+        assert recall_of(found) == pytest.approx(0.9)
+        assert found.reported["recall"] == pytest.approx(0.925)
+
+
+def test_a_recall_that_their_plotting_left_in_the_file_is_kept(tmp_path: Path, results: Results) -> None:
+    path = ann_benchmarks(tmp_path / "a.hdf5")
+    with h5py.File(path, "r+") as file:
+        file.create_group("metrics").create_group("knn").attrs["mean"] = 0.7
+    [key] = import_results([path], results)
+    assert trial(results, key, None).reported["recall"] == 0.7
+
+
+def test_what_is_known_of_a_run_is_taken_over(tmp_path: Path, results: Results) -> None:
+    [key] = import_results([ann_benchmarks(tmp_path / "a.hdf5")], results)
+    found = trial(results, key, judge())
+    assert (found.engine, found.source, found.metric, found.k) == ("annoy", "ann-benchmarks", "l2", 4)
+    assert (found.mode, found.threads, found.search) == (
+        "single", None, {"name": "Annoy(n_trees=100, search_k=200)"},
+    )  # fmt: skip
+    assert found.reported == {
+        "qps": 2000, "build_seconds": 2.5, "memory_bytes": 4096, "candidates": 4,
+    }  # fmt: skip
+    assert (found.build_seconds, found.memory_bytes) == (None, None)
+    assert found.note.startswith("times are of the last of 5 runs, the reported qps is of the best")
+
+
+def test_percentiles_come_from_the_times_of_single_queries(tmp_path: Path, results: Results) -> None:
+    times = [(i + 1) / 1e6 for i in range(1000)]
+    path = ann_benchmarks(tmp_path / "a.hdf5", [[0]] * 1000, times=times)
+    [key] = import_results([path], results)
+    found = trial(results, key, None)
+    assert found.latency["p50_ms"] == pytest.approx(0.5)
+    assert found.latency["p99_ms"] == pytest.approx(0.99)
+    assert found.latency["p99.9_ms"] is None
+    assert found.samples == 1000
+    assert qps_of(found) == pytest.approx(1000 / 0.5005)
+
+
+def test_a_batch_has_no_percentiles(tmp_path: Path, results: Results) -> None:
+    alike = ann_benchmarks(tmp_path / "a.hdf5", batch_mode=True)
+    own = ann_benchmarks(tmp_path / "b.hdf5", batch_mode=True, times=[0.001, 0.002, 0.003, 0.004, 0.005])
+    keys = import_results([alike, own], results)
+    first, second = (trial(results, key, judge()) for key in keys)
+    assert (first.mode, first.latency, first.samples) == ("batch", {}, 0)
+    assert qps_of(first) == pytest.approx(1000)
+    assert "the engine's own" not in first.note
+    assert "the engine's own" in second.note
+
+
+def test_a_file_that_is_imported_again_changes_nothing(tmp_path: Path, results: Results) -> None:
+    path = ann_benchmarks(tmp_path / "a.hdf5")
+    keys = import_results([path], results)
+    before = kept(results)
+    with h5py.File(path, "r+") as file:
+        file.create_group("metrics")  # as their plotting does
+    copied = tmp_path / "b.hdf5"
+    copied.write_bytes(path.read_bytes())
+    assert import_results([path, copied], results) == keys
+    assert kept(results) == before
+
+
+def test_runs_that_differ_are_trials_of_their_own(tmp_path: Path, results: Results) -> None:
+    names = ["search_k=1", "search_k=2"]
+    paths = [ann_benchmarks(tmp_path / f"{name}.hdf5", name=name) for name in names]
+    other = ann_benchmarks(tmp_path / "c.hdf5", [[0], [0], [0], [0], [1]], name=names[0])
+    assert len(import_results([*paths, other], results)) == 3
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
+def test_a_damaged_file_stops_the_import_before_anything_is_written(
+    tmp_path: Path, results: Results, share: float
+) -> None:
+    good, bad = ann_benchmarks(tmp_path / "a.hdf5"), ann_benchmarks(tmp_path / "b.hdf5")
+    whole = bad.read_bytes()
+    bad.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(FormatError, match=r"b\.hdf5: cannot be read as HDF5"):
+        import_results([good, bad], results)
+    assert kept(results) == {}
+
+
+def test_an_import_that_is_cut_off_shows_no_half_trial_and_is_taken_up_again(
+    tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ann_benchmarks(tmp_path / "a.hdf5")
+    with monkeypatch.context() as patched:
+        patched.setattr(Results, "put_trial", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            import_results([path], results)
+    assert results.keys() == []
+    assert import_results([path], results) == results.keys()
+    assert [found.zero_hits for found in trials(results, judge())] == [1]
+
+
+def test_results_on_other_data_do_not_mix(tmp_path: Path, results: Results) -> None:
+    first, other = ann_benchmarks(tmp_path / "a.hdf5"), ann_benchmarks(tmp_path / "b.hdf5", dataset="sift")
+    import_results([first], results)
+    with pytest.raises(FormatError, match=r"b\.hdf5: is of 5 queries of 'sift'.*a folder of its own"):
+        import_results([other], results)
+    assert len(results.keys()) == 1
+
+
+def test_a_truth_of_other_queries_is_refused(tmp_path: Path, results: Results) -> None:
+    [key] = import_results([ann_benchmarks(tmp_path / "a.hdf5", [[0], [1]])], results)
+    with pytest.raises(InputError, match="answers 2 queries, and the truth is of 5"):
+        trial(results, key, judge())
+
+
+def test_hits_among_more_than_were_asked_for_are_not_counted(tmp_path: Path, results: Results) -> None:
+    [key] = import_results([ann_benchmarks(tmp_path / "a.hdf5", [[0, 1]] * 5, count=2)], results)
+    found = trial(results, key, judge())
+    assert (found.recall, found.measures, found.k) == (None, {}, 2)
+    assert found.note.startswith("2 neighbours were asked for: no score at 4; ")
+    assert recall_of(trial(results, key, judge(k=2))) == 1
+
+
+def test_a_table_narrower_than_what_was_asked_for_misses_the_rest(tmp_path: Path, results: Results) -> None:
+    path = big_ann(tmp_path / "a.hdf5", [[0, 1]] * 5)
+    [key] = import_results([path], results)
+    assert recall_of(trial(results, key, judge())) == 0.5
+
+
+def test_each_group_of_a_vibe_file_is_a_trial(tmp_path: Path, results: Results) -> None:
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        for arguments, row in (("10", [0, 1]), ("20", [0, 1, 2])):
+            group, distances = file.create_group(arguments), [[1.0] * len(row)] * 5
+            fill(group, [row] * 5, distances, gpu_mode=False, distance="normalized")
+    keys = import_results([tmp_path / "a.hdf5"], results)
+    found = [trial(results, key, judge()) for key in keys]
+    assert [(one.source, one.metric, one.search["arguments"]) for one in found] == [
+        ("VIBE", "cosine", "10"),
+        ("VIBE", "cosine", "20"),
+    ]
+    assert [recall_of(one) for one in found] == [0.5, 0.75]
+
+
+def test_a_folder_stands_for_the_files_in_it(tmp_path: Path, results: Results) -> None:
+    place = tmp_path / "results" / "line" / "4"
+    place.mkdir(parents=True)
+    ann_benchmarks(place / "a.hdf5", name="a")
+    ann_benchmarks(place / "b.hdf5", name="b")
+    (place / "notes.txt").write_text("not results")
+    keys = import_results([tmp_path / "results"], results)
+    assert len(keys) == 2
+    assert import_results([tmp_path], results) == keys  # though what was imported lies in it too
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FormatError, match="has no results in it"):
+        import_results([tmp_path / "empty"], results)
+
+
+def test_big_ann_gives_a_throughput_and_no_latency(tmp_path: Path, results: Results) -> None:
+    [key] = import_results([big_ann(tmp_path / "a.hdf5")], results)
+    found = trial(results, key, judge())
+    assert (qps_of(found), found.reported["qps"]) == (5.0, 10.0)  # 5 queries in 1 s, at best in 0.5 s
+    assert (found.mode, found.latency, recall_of(found)) == ("batch", {}, 11 / 20)
+    assert found.reported["dist_comps"] == 100  # 1,500 over three runs of five queries
+    assert "the median of 3 runs" in found.note
+
+
+def test_big_ann_with_only_the_best_time_says_so(tmp_path: Path, results: Results) -> None:
+    path = big_ann(tmp_path / "a.hdf5", search_times=None, type="knn_filtered")
+    [key] = import_results([path], results)
+    found = trial(results, key, judge())
+    assert qps_of(found) == 10
+    assert "the best of 3 runs" in found.note
+    assert "score it by policy strict" in found.note
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["neighbors", "lims", "distances"], "a range search"),
+        (["neighbors_step3", "neighbors_step7"], "a streaming run"),
+        (["train", "test", "neighbors", "distances"], "a set of vectors"),
+        (["labels"], "found 'labels'"),
+    ],
+)
+def test_what_has_not_one_list_for_each_query_is_refused(
+    tmp_path: Path, results: Results, names: list[str], said: str
+) -> None:
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        for name in names:
+            file.create_dataset(name, data=np.zeros((3, 4), np.int32))
+    with pytest.raises(FormatError, match=rf"a\.hdf5: .*{said}"):
+        import_results([tmp_path / "a.hdf5"], results)
+    assert kept(results) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("neighbors", np.zeros((5, 4)), "'neighbors' holds float64"),
+        ("neighbors", np.zeros((0, 4), np.int32), "'neighbors' holds int32 of shape"),
+        ("times", np.ones(3), r"'times' is of shape \(3,\); expected numbers of shape \(5,\)"),
+        ("times", np.array([1, np.nan, 1, 1, 1]), "'times' holds what is no time"),
+        ("times", np.zeros(5), "'times' holds what is no time"),
+        ("distances", np.ones((5, 3)), "'distances' is of shape"),
+    ],
+)
+def test_a_dataset_that_does_not_fit_is_named(
+    tmp_path: Path, results: Results, name: str, value: Any, said: str
+) -> None:
+    path = ann_benchmarks(tmp_path / "a.hdf5")
+    with h5py.File(path, "r+") as file:
+        del file[name]
+        file[name] = value
+    with pytest.raises(FormatError, match=said):
+        import_results([path], results)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"algo": "", "name": ""}, "says nothing of the algorithm"),
+        ({"build_time": "long"}, "'build_time' is 'long'; expected a number"),
+    ],
+)
+def test_an_attribute_that_cannot_be_used_is_named(
+    tmp_path: Path, results: Results, attributes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(FormatError, match=said):
+        import_results([ann_benchmarks(tmp_path / "a.hdf5", **attributes)], results)
+
+
+def test_a_big_ann_file_without_any_time_is_refused(tmp_path: Path, results: Results) -> None:
+    path = big_ann(tmp_path / "a.hdf5", search_times=None, best_search_time=None)
+    with pytest.raises(FormatError, match="says nothing of the time"):
+        import_results([path], results)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(returned=st.lists(st.lists(st.integers(-1, 12), max_size=4), min_size=5, max_size=5))
+def test_an_imported_run_has_the_hits_of_its_own_ids(tmp_path: Path, returned: list[list[int]]) -> None:
+    distances = [[0.0] * len(row) for row in returned]
+    path = ann_benchmarks(tmp_path / "a.hdf5", returned, distances=distances)
+    results = Results(tmp_path / "out")
+    [key] = import_results([path], results)
+    padded = np.array([row + [-1] * (4 - len(row)) for row in returned])
+    assert results.repetition(key, 0).ids.tolist() == padded.tolist()
+    expected = [len({i for i in row if 0 <= i <= 3}) for row in returned]
+    assert recall_of(trial(results, key, judge("strict"))) == pytest.approx(sum(expected) / 20)
