@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.util import find_spec
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -15,18 +16,27 @@ from assay.core.settings import is_number
 from assay.indexes.index import Index
 
 GROUP = "assay.indexes"
+_ALONE = "pip install --no-deps diskannpy==0.7.0 (it pins an old NumPy, and works with the new)"
 
 
 class Engine(NamedTuple):
     """Where an engine is found, and what it needs."""
 
     home: str  # module:class
-    library: str  # what is to be installed
+    libraries: tuple[str, ...]  # what is to be installed; nothing where a server is asked
     extra: str
+    how: str = ""  # to install it, where no extra does
+
+    def versions(self) -> dict[str, str] | None:
+        """The versions of the libraries; None where one is not installed."""
+        try:
+            return {library: version(library) for library in self.libraries}
+        except PackageNotFoundError:
+            return None
 
 
-def _engine(home: str, library: str, extra: str | None = None) -> Engine:
-    return Engine(home, library, extra or home.partition(":")[0])
+def _engine(home: str, *libraries: str, how: str = "") -> Engine:
+    return Engine(home, libraries, home.partition(":")[0], how)
 
 
 ENGINES: dict[str, Engine] = {
@@ -44,8 +54,8 @@ ENGINES: dict[str, Engine] = {
     "nmslib": _engine("nmslib:HNSW", "nmslib"),
     "annoy": _engine("annoy:Forest", "annoy"),
     "scann": _engine("scann:Tree", "scann"),
-    "diskann": _engine("diskann:Memory", "diskannpy"),
-    "diskann.ssd": _engine("diskann:Disk", "diskannpy"),
+    "diskann": _engine("diskann:Memory", "diskannpy", how=_ALONE),
+    "diskann.ssd": _engine("diskann:Disk", "diskannpy", how=_ALONE),
     "ngt": _engine("ngt:Graph", "ngt"),
     "svs": _engine("svs:Vamana", "scalable-vs"),
     "symphonyqg": _engine("symphonyqg:Graph", "rabitqlib"),
@@ -53,29 +63,35 @@ ENGINES: dict[str, Engine] = {
     "vsag.hgraph": _engine("vsag:HGraph", "pyvsag"),
     "vsag.diskann": _engine("vsag:DiskANN", "pyvsag"),
     "zvec": _engine("zvec:HNSW", "zvec"),
-    "puck": _engine("puck:Puck", "puck, built from its sources"),
+    "puck": _engine("puck:Puck", "puck", how="build it from its sources, with its Python module"),
     "milvus": _engine("milvus:Milvus", "pymilvus"),
     "pgvector.hnsw": _engine("pgvector:HNSW", "psycopg"),
     "pgvector.ivfflat": _engine("pgvector:IVFFlat", "psycopg"),
-    "qdrant": _engine("qdrant:Server", "nothing but a server"),
+    "qdrant": _engine("qdrant:Server"),
     "qdrant.edge": _engine("qdrant:Edge", "qdrant-edge-py"),
     "chroma": _engine("chroma:Chroma", "chromadb"),
     "lancedb.ivfpq": _engine("lancedb:IVFPQ", "lancedb"),
     "lancedb.hnsw": _engine("lancedb:HNSW", "lancedb"),
-    "duckdb": _engine("duckdb:HNSW", "duckdb and duckdb-extension-vss"),
-    "sqlite-vec": _engine("sqlitevec:Flat", "sqlite-vec and apsw"),
-    "vectorlite": _engine("vectorlite:HNSW", "vectorlite-py and apsw"),
-    "elasticsearch": _engine("elasticsearch:Elasticsearch", "nothing but a server"),
-    "opensearch": _engine("opensearch:OpenSearch", "nothing but a server"),
-    "weaviate": _engine("weaviate:Weaviate", "nothing but a server"),
-    "vespa": _engine("vespa:Vespa", "nothing but a server"),
-    "redis": _engine("redis:Redis", "nothing but a server"),
+    "duckdb": _engine("duckdb:HNSW", "duckdb", "duckdb-extension-vss"),
+    "sqlite-vec": _engine("sqlitevec:Flat", "sqlite-vec", "apsw"),
+    "vectorlite": _engine("vectorlite:HNSW", "vectorlite-py", "apsw"),
+    "elasticsearch": _engine("elasticsearch:Elasticsearch"),
+    "opensearch": _engine("opensearch:OpenSearch"),
+    "weaviate": _engine("weaviate:Weaviate"),
+    "vespa": _engine("vespa:Vespa"),
+    "redis": _engine("redis:Redis"),
 }
 
 
 def names() -> list[str]:
     """Every engine that can be named."""
-    return [*ENGINES, *(point.name for point in entry_points(group=GROUP))]
+    return [*ENGINES, *others()]
+
+
+def others() -> dict[str, str]:
+    """The engines of installed packages, with the name and version of each package."""
+    found = ((point.name, point.dist) for point in entry_points(group=GROUP))
+    return {name: f"{dist.name} {dist.version}" if dist else "" for name, dist in found}
 
 
 def load(name: str) -> type[Index]:
@@ -93,11 +109,15 @@ def load(name: str) -> type[Index]:
 def _own(name: str, engine: Engine) -> type[Index]:
     module, _, found = engine.home.partition(":")
     try:
+        if engine.versions() is None and find_spec(engine.libraries[0]) is None:
+            raise ModuleNotFoundError(name=engine.libraries[0])
         return getattr(import_module(f"{__name__}.{module}"), found)  # type: ignore[no-any-return]
     except ImportError as error:
         if (error.name or "").startswith("assay"):
             raise
-        raise MissingExtraError(engine.library, f"the engine {name}", engine.extra) from error
+        raise MissingExtraError(
+            " and ".join(engine.libraries), f"the engine {name}", engine.extra, engine.how
+        ) from error
 
 
 class Parameter(NamedTuple):
