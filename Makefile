@@ -20,6 +20,7 @@ help: ## what there is
 
 .venv/test: .venv/made
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable . --group test
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps diskannpy  # pins an old NumPy, works with the new
 	$(BIN)/python -m compileall -q src
 	touch $@
 
