@@ -51,4 +51,4 @@ docs: .venv/test ## write the reference pages and the picture from the code
 	$(BIN)/python scripts/picture.py
 
 clean: ## forget what was installed and built
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-milvus .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -16,6 +17,7 @@ from assay.indexes.trials import label
 
 MODES = ("single", "batch", "open", "capacity")
 Parameters = Mapping[str, Any]
+_SECRET = ("api_key", "password", "token")
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Build:
 
     def identity(self) -> dict[str, Any]:
         """What makes it this index and no other."""
-        return {"engine": self.engine, "build": dict(self.parameters), "threads": self.threads}
+        return {"engine": self.engine, "build": told(self.parameters), "threads": self.threads}
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Case:
     @property
     def label(self) -> str:
         """The configuration in one line."""
-        return label(self.build.engine, self.build.parameters, self.search)
+        return label(self.build.engine, told(self.build.parameters), self.search)
 
     def identity(self) -> dict[str, Any]:
         """What makes it this trial and no other."""
@@ -117,6 +119,22 @@ def cases(entries: Sequence[Entry], askings: Sequence[Asking]) -> list[Case]:
 def name_of(content: Mapping[str, Any]) -> str:
     """A name for settings by their content: 0.1 and [0, 1], 1 and "1" are told apart."""
     return digest_of(json.dumps(content, sort_keys=True, ensure_ascii=False).encode())
+
+
+def told(parameters: Parameters) -> dict[str, Any]:
+    """Parameters as they may be written down: without keys and passwords.
+
+    >>> told({"url": "https://me:secret@host/x", "api_key": "secret", "m": 16})
+    {'url': 'https://me@host/x', 'api_key': '…', 'm': 16}
+    """
+    made = {name: "…" if name in _SECRET and value else value for name, value in parameters.items()}
+    return {
+        name: _without_password(value) if isinstance(value, str) else value for name, value in made.items()
+    }
+
+
+def _without_password(text: str) -> str:
+    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", text)
 
 
 def machine() -> dict[str, Any]:

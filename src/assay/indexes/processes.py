@@ -34,18 +34,20 @@ def _environment(pid: int) -> bytes:
 
 
 def held(pids: Iterable[int]) -> int | None:
-    """The bytes that processes hold of their own; None where the system does not tell."""
-    found = [size for pid in pids if (size := _own(pid)) is not None]
-    return sum(found) if found else None
+    """The bytes that processes hold of their own, what they share counted once; None where nobody tells."""
+    found = [sizes for pid in pids if (sizes := _own(pid)) is not None]
+    return sum(own for own, _ in found) + max(shared for _, shared in found) if found else None
 
 
-def _own(pid: int) -> int | None:
+def _own(pid: int) -> tuple[int, int] | None:
+    """The bytes of a process that are its own, and those that it may share; mapped files are neither."""
     try:
         lines = (_PROC / str(pid) / "status").read_text().splitlines()
     except OSError:
         return None
     sizes = dict(line.split(":", 1) for line in lines if line.startswith(("RssAnon", "RssShmem")))
-    return sum(int(size.split()[0]) for size in sizes.values()) * 1024
+    own, shared = (int(sizes.get(name, "0 kB").split()[0]) * 1024 for name in ("RssAnon", "RssShmem"))
+    return own, shared
 
 
 def end(pids: Iterable[int]) -> None:

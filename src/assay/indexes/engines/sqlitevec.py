@@ -1,0 +1,52 @@
+"""sqlite-vec: vectors in SQLite, compared one by one; by apsw, since not every Python may load extensions."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+import apsw
+import sqlite_vec
+
+from assay.core.vectors import Positions
+from assay.indexes.index import Index, Rows, Setup, padded
+
+
+class Flat(Index):
+    """Every vector is compared: exact; k is at most 4,096."""
+
+    metrics = ("l2", "cosine")
+    exact = True
+    package = "sqlite-vec"
+
+    def __init__(self, setup: Setup, *, chunk_size: int = 1024) -> None:
+        super().__init__(setup)
+        self.chunk_size = chunk_size
+        self.lock = Lock()  # one connection answers one thread at a time
+        self.database = apsw.Connection(str(setup.folder / "vectors.db"))
+        self.database.enable_load_extension(True)
+        self.database.load_extension(sqlite_vec.loadable_path())
+
+    def build(self, vectors: Rows) -> None:
+        """Insert the vectors, in one transaction."""
+        column = f"v float[{self.setup.d}] distance_metric={self.setup.metric}"
+        made = f"CREATE VIRTUAL TABLE vectors USING vec0({column}, chunk_size={self.chunk_size})"
+        with self.database:
+            self.database.execute(made)
+            rows = ((at, row.tobytes()) for at, row in enumerate(vectors))
+            self.database.executemany("INSERT INTO vectors (rowid, v) VALUES (?, ?)", rows)
+
+    def search(self, queries: Rows, k: int) -> Positions:
+        """One statement for each query."""
+        return padded([self._nearest(query.tobytes(), k) for query in queries], k)
+
+    def _nearest(self, query: bytes, k: int) -> list[int]:
+        statement = "SELECT rowid FROM vectors WHERE v MATCH ? AND k = ? ORDER BY distance"
+        with self.lock:
+            return [row[0] for row in self.database.execute(statement, (query, k))]
+
+    def load(self) -> None:
+        """Nothing: the file was opened."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()

@@ -1,0 +1,183 @@
+"""Milvus: the real server on loopback, and milvus-lite, which has not every index that it accepts."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.core.errors import EngineError, InputError
+from assay.core.vectors import Held
+from assay.indexes.guard import hard_queries, indexed
+from assay.indexes.hosted import Hosted
+
+ROOT = Path(__file__).parent.parent
+PYTHON = str(ROOT / ".venv-milvus" / "bin" / "python")  # the server needs a client of its time
+N, D, K = 3000, 16, 10
+RNG = np.random.default_rng(4)
+BASE = Held(RNG.normal(size=(N, D)).astype(np.float32))
+QUERIES = Held(RNG.normal(size=(50, D)).astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The URI of a Milvus of the tests' own, installed where it is missing."""
+    pipe, script = subprocess.PIPE, str(ROOT / "scripts" / "milvus.sh")
+    with subprocess.Popen([script, "run"], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        uri = process.stdout.readline().strip()
+        if uri:
+            yield uri
+        process.stdin.close()
+        reason = process.stderr.read().strip() if process.stderr else ""
+    assert uri, f"Milvus does not start: {reason}"
+
+
+def milvus(**build: Any) -> Hosted:
+    """An index on the server, asked from the environment of its client."""
+    return Hosted("milvus", build, metric="l2", d=D, python=PYTHON, timeout=120)
+
+
+def lite(folder: Path, engine: str = "milvus", **build: Any) -> Hosted:
+    """An index of milvus-lite."""
+    try:
+        return Hosted(engine, {"uri": "vectors.db", **build}, metric="l2", d=D, folder=folder, timeout=120)
+    except InputError as error:
+        if "is not installed" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def recall(index: Hosted, **search: int) -> float:
+    """The share of the nearest that is found."""
+    found = index.search(QUERIES, K, search).positions
+    away = ((QUERIES.matrix[:, None] - BASE.matrix[None]) ** 2).sum(2)
+    nearest = np.argsort(away, axis=1)[:, :K]
+    return float(np.mean([len(set(a) & set(b)) / K for a, b in zip(found, nearest, strict=True)]))
+
+
+def listening(port: int) -> set[str]:
+    """The addresses on which a port is open, as the kernel writes them."""
+    tables = [Path(f"/proc/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table]
+    found = [row[1].split(":") for row in rows if row[3] == "0A"]
+    return {address for address, at in found if int(at, 16) == port}
+
+
+def networks(command: bytes) -> set[str]:
+    """The networks of the processes with a command."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if command in (entry / "cmdline").read_bytes():
+                found.add(os.readlink(entry / "ns" / "net"))
+    return found
+
+
+def collections(uri: str) -> str:
+    """What is on the server."""
+    program = (
+        "import sys; from pymilvus import MilvusClient; print(MilvusClient(sys.argv[1]).list_collections())"
+    )
+    command = [PYTHON, "-W", "ignore", "-c", program, uri]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_server_is_reached_over_loopback_and_nowhere_else(server: str) -> None:
+    assert listening(int(server.rpartition(":")[2])) == {"0100007F"}
+    theirs = networks(b"assay-milvus")
+    assert theirs
+    assert os.readlink("/proc/self/ns/net") not in theirs
+
+
+@pytest.mark.parametrize(
+    ("kind", "build", "search"),
+    [("HNSW", {"M": 16, "efConstruction": 100}, {"ef": 200}), ("SCANN", {"nlist": 64}, {"nprobe": 40})],
+)
+def test_the_server_builds_a_real_index(
+    server: str, kind: str, build: dict[str, int], search: dict[str, int]
+) -> None:
+    with milvus(uri=server, index_type=kind, **build) as index:
+        built = index.build(BASE)
+        assert built.version.startswith("Milvus v2.3.5")
+        assert recall(index, **search) > 0.9
+        assert indexed(index, hard_queries(BASE, "l2"))
+        assert (np.sort(index.search(QUERIES, N, search).positions[0]) < N).all()
+    assert collections(server) == "[]"
+
+
+def test_brute_force_on_the_server_is_seen(server: str) -> None:
+    with milvus(uri=server, index_type="FLAT") as index:
+        index.build(BASE)
+        assert indexed(index, hard_queries(BASE, "l2")) is False
+
+
+def test_what_the_server_refuses_is_said_in_its_words(server: str) -> None:
+    with milvus(uri=server, index_type="HNSW", M=10000) as index, pytest.raises(EngineError, match="M"):
+        index.build(BASE)
+    assert collections(server) == "[]"
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    if not Path(PYTHON).exists():
+        pytest.skip("the client of Milvus is not installed")
+    with pytest.raises(EngineError, match=r"MilvusException.*(127\.0\.0\.1:1|connect)"):
+        milvus(uri="http://127.0.0.1:1")
+
+
+def test_lite_builds_what_it_is_told_and_takes_it_up_again(tmp_path: Path) -> None:
+    with lite(tmp_path, index_type="IVF_FLAT", nlist=100) as index:
+        index.build(BASE)
+        assert recall(index, nprobe=1) < 0.5
+        assert recall(index, nprobe=100) == 1  # as many lists as it was told to make
+        assert indexed(index, hard_queries(BASE, "l2"))
+    with lite(tmp_path, index_type="IVF_FLAT", nlist=100) as index:
+        index.load()
+        assert recall(index, nprobe=100) == 1
+
+
+@pytest.mark.parametrize("kind", ["DISKANN", "SCANN", "IVF_PQ"])
+def test_lite_refuses_an_index_it_has_not_when_there_are_vectors(kind: str, tmp_path: Path) -> None:
+    with lite(tmp_path, index_type=kind) as index, pytest.raises(EngineError, match=f"index_type.*{kind}"):
+        index.build(BASE)
+
+
+DECLARED = """
+from assay.indexes.engines.milvus import Milvus
+
+class Declared(Milvus):
+    def build(self, vectors):
+        self._create()
+        self._index()
+        self._insert(vectors)
+        self.client.load_collection(self.name)
+"""
+
+
+@pytest.mark.parametrize("kind", ["DISKANN", "SCANN", "IVF_PQ"])
+def test_lite_answers_by_brute_force_for_an_index_declared_before_and_is_caught(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "declared-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: declared\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[assay.indexes]\ndeclared = declared:Declared\n")
+    (tmp_path / "declared.py").write_text(DECLARED)
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    monkeypatch.setenv("PYTHONPATH", path)
+    with lite(tmp_path, "declared", index_type=kind) as index:
+        index.build(BASE)
+        assert recall(index, **index.described.least) == 1
+        assert indexed(index, hard_queries(BASE, "l2")) is False
+
+
+def test_a_search_of_another_index_is_refused(tmp_path: Path) -> None:
+    with lite(tmp_path, index_type="HNSW") as index:
+        index.build(BASE)
+        with pytest.raises(InputError, match="HNSW is searched with ef, found nprobe"):
+            index.search(QUERIES, K, {"nprobe": 4})
