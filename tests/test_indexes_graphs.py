@@ -1,0 +1,156 @@
+"""What is particular to the libraries of graphs, and to ScaNN: short lists, refusals, and what they hide."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.core.errors import EngineError, InputError
+from assay.core.vectors import Held, Positions
+from assay.indexes.hosted import Hosted
+
+N, D = 800, 31
+ROWS = np.random.default_rng(3).normal(size=(N, D)).astype(np.float32)
+EQUAL = np.concatenate([ROWS[:100], np.repeat(ROWS[100:101], 300, axis=0), ROWS[400:]])
+
+REFUSED = [
+    ("scann", {"num_leaves": 0}, {}, "num_leaves is 1 or more, found 0"),
+    ("scann", {}, {"leaves_to_search": 0}, "leaves_to_search is 1 or more, found 0"),
+    ("diskann", {}, {"complexity": 0}, "complexity is 1 or more, found 0"),
+    ("diskann.ssd", {}, {"beam_width": 129}, "beam_width is 128 or less in DiskANN, found 129"),
+    ("ngt", {"edge_size_for_creation": 0}, {}, "edge_size_for_creation is 1 or more, found 0"),
+    ("ngt", {}, {"epsilon": -1.5}, "epsilon is -1 or more, found -1.5"),
+    ("svs", {"window_size": 0}, {}, "window_size is 1 or more, found 0"),
+    ("svs", {}, {"search_window_size": 0}, "search_window_size is 1 or more, found 0"),
+    ("symphonyqg", {}, {"ef": 0}, "ef is 1 or more, found 0"),
+    ("vsag.hgraph", {}, {"ef_search": 1001}, "ef_search is between 1 and 1000 in VSAG, found 1001"),
+    ("vsag.diskann", {}, {"io_limit": 0}, "io_limit is 1 or more, found 0"),
+    ("zvec", {"m": 0}, {}, "m is 1 or more, found 0"),
+    ("zvec", {}, {"ef": 2049}, "ef is between 1 and 2048 in zvec, found 2049"),
+]
+LIBRARY = [
+    ("scann", {"num_leaves": N + 1}, "Number of points .800. is less than the number of clusters .801."),
+    ("diskann", {"alpha": 0.5}, "alpha must be >= 1"),
+    ("symphonyqg", {"max_degree": 31}, "max_degree must be a positive multiple of 32"),
+    ("vsag.hgraph", {"max_degree": 2}, "the process ended .*max_degree.2. must in range"),
+]
+
+
+def found(
+    engine: str,
+    build: dict[str, Any],
+    search: dict[str, Any],
+    k: int = 20,
+    *,
+    rows: Any = ROWS,
+    mode: str = "batch",
+    folder: Path | None = None,
+) -> Positions:
+    """What an engine finds for the first vectors."""
+    try:
+        with Hosted(engine, build, metric="l2", d=rows.shape[1], folder=folder, timeout=60) as index:
+            index.build(Held(rows))
+            return index.search(Held(rows[:50]), k, search, mode).positions
+    except InputError as error:
+        if "is not installed" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def themselves(positions: Positions) -> float:
+    """The share of the vectors that were found by themselves, in the first place."""
+    return float((positions[:, 0] == np.arange(len(positions))).mean())
+
+
+@pytest.mark.parametrize(("engine", "build", "search", "said"), REFUSED)
+def test_a_value_that_makes_no_sense_is_refused_before_the_library_misreads_it(
+    engine: str, build: dict[str, Any], search: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        found(engine, build, search)
+
+
+@pytest.mark.parametrize(("engine", "build", "said"), LIBRARY)
+def test_what_a_library_refuses_is_said_in_its_words(engine: str, build: dict[str, Any], said: str) -> None:
+    with pytest.raises(EngineError, match=said):
+        found(engine, build, {})
+
+
+@pytest.mark.parametrize("mode", ["batch", "single"])
+@pytest.mark.parametrize(
+    "engine", ["diskann", "diskann.ssd", "ngt", "svs", "symphonyqg", "vsag.hgraph", "vsag.diskann", "zvec"]
+)
+def test_a_graph_that_equal_vectors_cut_gives_short_lists_and_no_rubbish(engine: str, mode: str) -> None:
+    positions = found(engine, {}, {}, k=N, rows=EQUAL, mode=mode)
+    there = positions >= 0
+    assert (np.diff(there.astype(int), axis=1) <= 0).all()
+    assert all(len(set(row[row >= 0])) == (row >= 0).sum() for row in positions)
+    assert positions.max() < N
+    if engine not in ("symphonyqg", "vsag.hgraph", "zvec"):  # whose graphs may hold together
+        assert not there.all()
+
+
+@pytest.mark.parametrize("engine", ["diskann", "diskann.ssd"])
+def test_diskann_is_asked_for_no_more_than_its_graph_can_reach(engine: str) -> None:
+    positions = found(engine, {"graph_degree": 16, "complexity": 40}, {}, k=N, rows=EQUAL)
+    away = ((EQUAL[:50, None] - EQUAL[None]) ** 2).sum(axis=2)
+    for row, theirs in zip(positions, away, strict=True):
+        reached = theirs[row[row >= 0]]
+        assert len(reached) >= N - 300
+        assert (np.diff(reached) >= -1e-3).all()  # rubbish would not come in order
+
+
+def test_the_first_vector_is_not_taken_for_the_zeros_that_svs_leaves() -> None:
+    positions = found("svs", {}, {}, k=N, rows=EQUAL)
+    assert positions[0, 0] == 0
+    assert (positions == 0).sum(axis=1).max() == 1
+    assert (positions == -1).any()
+
+
+@pytest.mark.parametrize("mode", ["batch", "single"])
+def test_scann_gives_short_lists_where_its_leaves_hold_too_few(mode: str) -> None:
+    search = {"leaves_to_search": 1, "pre_reorder_num_neighbors": 400}
+    positions = found("scann", {"num_leaves": 40}, search, k=400, mode=mode)
+    lengths = (positions >= 0).sum(axis=1)
+    assert 0 < lengths.min() <= lengths.max() < 400
+    assert all(
+        (row[n:] == -1).all() and len(set(row[:n])) == n for row, n in zip(positions, lengths, strict=True)
+    )
+
+
+@pytest.mark.parametrize("d", [2, 8, 63, 64, 65])
+def test_symphonyqg_takes_vectors_that_are_too_narrow_for_its_rotation(d: int) -> None:
+    rows = np.random.default_rng(d).normal(size=(300, d)).astype(np.float32)
+    assert themselves(found("symphonyqg", {}, {"ef": 100}, k=1, rows=rows)) >= 0.95
+
+
+def test_the_graph_of_ngt_with_its_links_made_anew_takes_the_place_of_the_grown_one(tmp_path: Path) -> None:
+    build = {"num_of_outgoings": 10, "num_of_incomings": 40}
+    assert themselves(found("ngt", build, {"epsilon": 0.2}, k=1, folder=tmp_path)) >= 0.95
+    assert [path.name for path in tmp_path.iterdir()] == ["onng"]
+
+
+def test_the_graph_on_disk_answers_with_one_thread_and_keeps_no_copy_of_the_vectors(tmp_path: Path) -> None:
+    assert themselves(found("diskann.ssd", {}, {}, k=1, folder=tmp_path)) >= 0.95
+    assert (tmp_path / "ann_disk.index").exists()
+    assert not (tmp_path / "ann_vectors.bin").exists()
+
+
+def test_vsags_diskann_has_no_inner_product() -> None:
+    with pytest.raises(InputError, match=r"has no metric ip; it has l2, cosine|is not installed"):
+        Hosted("vsag.diskann", metric="ip", d=D, timeout=60).close()
+
+
+def test_links_are_read_as_diskann_writes_them(tmp_path: Path) -> None:
+    pytest.importorskip("diskannpy", reason="diskannpy is not installed")
+    from assay.indexes.engines.diskann import memory_links, reachable
+
+    nodes = [[1, 2], [0], [], [0, 1]]  # nothing leads to the last
+    words = [word for links in nodes for word in (len(links), *links)]
+    np.array([0, 0, 4, 0, 0, 0, *words], np.uint32).tofile(tmp_path / "graph")
+    start, links = memory_links(tmp_path / "graph")
+    assert start == 0
+    assert [links(node).tolist() for node in range(4)] == nodes
+    assert reachable(start, links, enough=10) == 3
+    assert reachable(start, links, enough=2) == 2
