@@ -13,6 +13,9 @@ COMMANDS = {
     "compare": "paired differences, tests, slices, what the change means in words",
     "gate": "pass or fail a candidate by the rules in assay.toml",
     "failures": "the queries that fail, grouped, with the likely cause and the fix",
+    "truth": "exact neighbours; `truth audit` checks someone else's",
+    "dataset": "vectors and neighbours: convert, make, show and check them",
+    "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",
     "experiments": "what was tried, on which data, what it gave, and what broke it",
 }
 

@@ -14,10 +14,16 @@ from assay.cli.parsers import make_parser
 from assay.core.errors import InputError
 from assay.core.tables import Documents, Qrels, Queries, Run
 from assay.datasets import Collection, helpcentre, write
+from assay.datasets.generate import generate
+from assay.datasets.vectors import write_vectors
 from assay.evaluation import Evaluation, evaluate
 from assay.evaluation.compare import compare
 from assay.evaluation.failures import failures
+from assay.indexes.summary import trials
+from assay.project.bench import judge_of
+from assay.project.bench_settings import bench_in
 from assay.project.project import open_project
+from assay.project.settings import read_settings
 from assay.search.embedded import BM25, LSA
 from assay.store.saving import experiment_of
 from assay.store.store import Store
@@ -27,6 +33,7 @@ from assay.views import summary
 from assay.views.compare import comparison
 from assay.views.failures import failing
 from assay.views.gate import verdict
+from assay.views.trials import trials_view
 
 _MEASURES = ("nDCG@10", "R@10", "RR@10", "Robustness(delta=0.5)@10")
 _DEPTH = 100
@@ -64,12 +71,33 @@ figure = "cost_per_1k_queries"
 at_most = 0.05
 priority = 2
 """
+_BENCH = """# Two indexes of about the same recall; paths are from this file on.
+[data]
+base = "base.fbin"            # 20,000 made-up vectors in clusters of many sizes
+queries = "queries.fbin"
+metric = "l2"
+k = 10
+
+[run]
+modes = ["single"]
+
+[[index]]
+engine = "faiss.hnsw"
+build = { M = 8, efConstruction = 40 }
+search = { efSearch = 64 }
+
+[[index]]
+engine = "faiss.ivfflat"
+build = { nlist = 256 }
+search = { nprobe = 10 }
+"""
 _NEXT = """
 try next:
   {assay} compare {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by category
   {assay} failures {folder}/helpcentre {folder}/lsa.run --by platform
   {assay} gate --project {folder}/assay.toml --baseline {folder}/lsa.run --candidate {folder}/bm25.run
   {assay} experiments list --store {folder}/store
+  {assay} bench {folder}/bench.toml -o {folder}/bench --index 'faiss.flat' --index 'faiss.nsg / search_L=32'
   {assay} eval YOUR_QRELS YOUR_RUN"""
 
 
@@ -78,8 +106,9 @@ def parser() -> argparse.ArgumentParser:
     made = make_parser(
         "demo",
         "Search a help centre by words and by vectors; score both, compare them, look at what fails, and "
-        "decide; then look at what was remembered of five nights. The collection, both runs, the rules, the "
-        "store and reports are left in a folder to play with.",
+        "decide; look at what was remembered of five nights; then measure two indexes of vectors. The "
+        "collection, both runs, the rules, the store, the vectors and reports are left in a folder to play "
+        "with.",
         "example:\n  assay demo --folder /tmp/assay-demo",
     )
     made.add_argument(
@@ -109,6 +138,7 @@ def command(arguments: argparse.Namespace) -> None:
     _show(
         "since when? (assay experiments trend)", _remembered(folder, evaluations, qrels, queries, documents)
     )
+    _show("which index, and what does its mean recall hide? (assay bench)", _measured(folder))
     pages = {"report": summary(evaluations, "html"), "compare": comparison(made, "html", texts)}
     pages["failures"] = failing(found, "html")
     for name, page in pages.items():
@@ -139,6 +169,18 @@ def _remembered(
                 at = datetime.now(UTC) - timedelta(days=len(_NIGHTS) - night)
                 store.put(replace(experiment, at=at, code=None), made.scores)
         return views.trend(trend(store, "nDCG@10", name="nightly"), "table")
+
+
+def _measured(folder: Path) -> str:
+    """Two indexes of about the same mean recall, which fail in different ways."""
+    made = generate("clusters", 20_000, 48, queries=1_000, seed=0)
+    write_vectors(made.base, folder / "base.fbin")
+    write_vectors(made.queries, folder / "queries.fbin")
+    (folder / "bench.toml").write_text(_BENCH, encoding="utf-8")
+    bench = bench_in(read_settings(folder / "bench.toml"), folder)
+    bench.sweep(folder / "bench").run()
+    results, judge = judge_of(folder / "bench")
+    return trials_view(trials(results, judge), "table")
 
 
 def _leave(folder: Path, collection: Collection, runs: list[Run]) -> None:

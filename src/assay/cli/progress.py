@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Self
 
 from assay.core.groups import Blocks, Segments
 
@@ -40,30 +39,4 @@ class Watched:
                 )
                 due, said = time.monotonic() + _PAUSE, True
         if said:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-
-class Counted:
-    """Work of which so many parts are done; it is told on standard error, if that takes long."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self._said = name, False
-        self._begin = time.monotonic()
-        self._due = self._begin + _PATIENCE
-
-    def __call__(self, done: int, total: int) -> None:
-        """So many of the parts are done."""
-        now = time.monotonic()
-        if now < self._due or not done:
-            return
-        left = (now - self._begin) * (total - done) / done
-        said = f"\r{self.name}: {done:,} of {total:,}, {left:,.0f} s left"
-        print(said, end="\033[K", file=sys.stderr, flush=True)
-        self._due, self._said = now + _PAUSE, True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._said:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

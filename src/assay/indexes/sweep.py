@@ -54,6 +54,7 @@ class Event(NamedTuple):
 
 
 Watch = Callable[[Event], None]
+Engines = dict[tuple[str, str | None], Described]  # by name and interpreter
 
 
 class Planned(NamedTuple):
@@ -64,9 +65,9 @@ class Planned(NamedTuple):
     case: Case
 
 
-def describe(cases: Sequence[Case], timeout: float = 120.0) -> dict[tuple[str, str | None], Described]:
+def describe(cases: Sequence[Case], timeout: float = 120.0) -> Engines:
     """What each engine says of itself; everything wrong with the parameters is said at once."""
-    made: dict[tuple[str, str | None], Described] = {}
+    made: Engines = {}
     problems: dict[str, str] = {}
     for name, python in dict.fromkeys((case.build.engine, case.build.python) for case in cases):
         try:
@@ -80,6 +81,17 @@ def describe(cases: Sequence[Case], timeout: float = 120.0) -> dict[tuple[str, s
     if problems:
         raise ConfigurationError(problems)
     return made
+
+
+def refuse_metrics(described: Engines, metric: str) -> None:
+    """Refuse engines that do not have a metric."""
+    wrong = {
+        name: f"has no metric {metric}; it has {', '.join(found.metrics)}"
+        for (name, _), found in described.items()
+        if metric not in found.metrics
+    }
+    if wrong:
+        raise ConfigurationError(wrong)
 
 
 def _problems(process: Process, case: Case) -> dict[str, str]:
@@ -98,23 +110,14 @@ class Sweep:
         folder: str | os.PathLike[str],
         options: Options | None = None,
         sources: Mapping[str, Any] | None = None,  # where the data came from
+        described: Engines | None = None,  # where the engines were asked already
     ) -> None:
         self.data, self.options, self.results = data, options or Options(), Results(folder)
         self.sources = dict(sources or {})
-        self.described = describe(cases)
-        self._refuse_metrics()
+        self.described = describe(cases) if described is None else described
+        refuse_metrics(self.described, data.metric)
         self.machine = machine()
         self.planned = [self._planned(case) for case in cases]
-
-    def _refuse_metrics(self) -> None:
-        metric = self.data.metric
-        wrong = {
-            name: f"has no metric {metric}; it has {', '.join(found.metrics)}"
-            for (name, _), found in self.described.items()
-            if metric not in found.metrics
-        }
-        if wrong:
-            raise ConfigurationError(wrong)
 
     def _planned(self, case: Case) -> Planned:
         """A trial with its key: data, engine and version, parameters, machine."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.vectors import Positions, Vectors
+from assay.core.vectors import Mapped, Positions, Vectors
 from assay.indexes import timing
 from assay.indexes.engines import Parameter, load, parameters, problems
 from assay.indexes.index import Index, Setup
@@ -160,7 +160,12 @@ class Worker:
 
 
 def rows(vectors: Vectors) -> NDArray[np.float32]:
-    """Vectors as engines take them; a file of float32 is mapped, not copied."""
+    """Vectors as engines take them; a file of float32 is mapped, not copied.
+
+    The mapping is private, and can be written to: some engines refuse or crash on arrays that cannot.
+    """
+    if isinstance(vectors, Mapped) and vectors.dtype == np.float32 and not vectors.lead:
+        return np.asarray(np.memmap(vectors.path, np.float32, "c", vectors.offset, vectors.shape))
     return np.ascontiguousarray(vectors.whole(), np.float32)
 
 

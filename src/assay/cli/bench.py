@@ -1,0 +1,284 @@
+"""assay bench: sweep indexes over their parameters."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from assay.cli.live import Live
+from assay.cli.parsers import add_format, make_group
+from assay.cli.saving import add_saving, keep
+from assay.cli.truth import Watched
+from assay.core.errors import InputError
+from assay.core.vectors import METRICS
+from assay.indexes.engines import ENGINES, others
+from assay.indexes.foreign import KINDS, import_results
+from assay.indexes.hits import POLICIES, Judge
+from assay.indexes.hosted import Process
+from assay.indexes.results import Results
+from assay.indexes.summary import trials
+from assay.indexes.sweep import Sweep
+from assay.indexes.trials import Trial, to_row
+from assay.project.bench import Bench, judge_in, judge_of, measured
+from assay.project.bench_settings import bench_in, entry_in
+from assay.project.settings import read_settings
+from assay.views.engines import STYLES, engines_view, parameters_view
+from assay.views.trials import FORMATS, trials_view
+
+_EXAMPLES = """examples:
+  assay bench bench.toml
+  assay bench --base base.fbin --queries queries.fbin --metric l2 --index 'faiss.hnsw M=16 / efSearch=16,64'
+  assay bench --base glove.hdf5 --index 'hnswlib M=16 / ef=50,100' --index 'annoy n_trees=20 / search_k=1000'
+  assay bench show bench-results -k 5 --ties strict --format csv
+  assay bench import results/glove/10/hnswlib/*.hdf5 -o bench-results
+  assay bench engines
+
+A finished trial is never run twice: run the same command again after an interruption, or with more engines.
+
+exit codes: 0 done; 1 a trial failed; 2 wrong use or bad input
+"""
+OUT = "bench-results"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    what = "Build and search indexes for real: recall distribution, throughput, latency, memory."
+    made = make_group("bench", what, _EXAMPLES, usual="run")
+    commands = made.add_subparsers(dest="action", metavar="COMMAND", required=True)
+    for name, (_, options, said) in ACTIONS.items():
+        part = commands.add_parser(
+            name, help=said, description=f"{said[0].upper()}{said[1:]}.", formatter_class=made.formatter_class
+        )
+        options(part)
+    return made
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Do what was asked; the result is the exit code."""
+    return ACTIONS[arguments.action][0](arguments)
+
+
+def _run_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument(
+        "file", nargs="?", metavar="FILE", help="the benchmark in TOML: [data], [run], [[index]]"
+    )
+    part.add_argument(
+        "-o", "--out", default=OUT, metavar="FOLDER", help=f"where results are kept (default: {OUT})"
+    )
+    part.add_argument("--base", metavar="FILE", help="the vectors to be searched")
+    part.add_argument(
+        "--queries",
+        metavar="FILE",
+        help="the vectors to search with (default: those in the base's file, if HDF5)",
+    )
+    part.add_argument(
+        "--truth", metavar="FILE", help="the exact neighbours (default: they are made, and kept)"
+    )
+    part.add_argument("--metric", choices=METRICS, help="(default: what the file says)")
+    part.add_argument("-k", type=int, metavar="K", help="neighbours asked for (default: 10)")
+    part.add_argument("--limit", type=int, metavar="N", help="only the first N queries")
+    part.add_argument(
+        "--index",
+        action="append",
+        default=[],
+        metavar="INDEX",
+        help="ENGINE NAME=V,V… / NAME=V,V…: parameters of building, and after the slash of searching; "
+        "may be repeated",
+    )
+    part.add_argument(
+        "--mode",
+        action="append",
+        choices=("single", "batch"),
+        help="may be repeated (default: both; none where a rate or an objective is given)",
+    )
+    part.add_argument(
+        "--rate",
+        action="append",
+        type=float,
+        metavar="R",
+        help="an open loop at R queries per second, may be repeated",
+    )
+    part.add_argument("--objective", metavar="P=MS", help="find the capacity: such as p99=10")
+    part.add_argument("--clients", type=int, metavar="N", help="that ask at the same time (default: 1)")
+    part.add_argument("--seconds", type=float, metavar="S", help="of an open loop (default: 10)")
+    part.add_argument("--repetitions", type=int, metavar="N", help="(default: 3)")
+    part.add_argument(
+        "--warmup", type=int, metavar="N", help="searches that are thrown away first (default: 100)"
+    )
+    part.add_argument("--threads", type=int, metavar="N", help="of each engine (default: 1)")
+    part.add_argument("--memory", metavar="SIZE", help="that an engine may hold, such as '4 GB'")
+    part.add_argument("--timeout", type=float, metavar="S", help="for a build or a pass (default: 3600)")
+    add_saving(part, beside=False)
+    part.add_argument("--retry", action="store_true", help="run failed trials again")
+    part.add_argument(
+        "--keep-indexes", action="store_true", help="do not delete indexes when their trials are done"
+    )
+    add_format(part, FORMATS)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.save is not None and not arguments.save.strip():
+        raise InputError("--save expects a name, found none")
+    bench = _bench(arguments)
+    try:
+        sweep = _sweep(bench, arguments.out)
+        with Live(sweep, sys.stderr) as live:
+            sweep.run(live)
+    except KeyboardInterrupt:
+        if Path(arguments.out).is_dir():
+            kept = f"what was finished is kept in {arguments.out}"
+            print(f"{kept}: the same command goes on from there", file=sys.stderr)
+        raise
+    judge = judge_in(sweep.data, sweep.options.policy)
+    known = trials(sweep.results, judge)
+    sweep.results.put_table([to_row(one) for one in known])
+    mine = {planned.key for planned in sweep.planned}
+    found = [one for one in known if one.key in mine]
+    print(trials_view(found, arguments.format, sweep.about()))
+    _said(found, arguments.out)
+    if arguments.save:
+        _save(arguments, found, sweep.results, judge)
+    return int(any(one.status == "failed" for one in found))
+
+
+def _sweep(bench: Bench, out: str) -> Sweep:
+    """The sweep; a truth that takes long to make is told to a person who waits."""
+    progress = Watched()
+    try:
+        return bench.sweep(out, progress if sys.stderr.isatty() else None)
+    finally:
+        progress.end()
+
+
+def _said(found: Sequence[Trial], out: str) -> None:
+    count = f"{len(found)} trial{'s' * (len(found) != 1)} in {out}"
+    print(f"\n{count}; every answer is kept: assay bench show {out}", file=sys.stderr)
+    if any(one.status == "failed" for one in found):
+        print("what failed is not run again, unless with --retry", file=sys.stderr)
+
+
+def _save(arguments: argparse.Namespace, found: Sequence[Trial], results: Results, judge: Judge) -> None:
+    """Record every trial that was measured, with the scores of its queries."""
+    from assay.store.trials import experiment_of_trial, scores_of_trial
+
+    data = results.about()["data"]
+    done = [one for one in found if one.status == "done"]
+    made = []
+    for one in done:
+        name = arguments.save if len(done) == 1 else f"{arguments.save}/{one.label} ({one.mode})"
+        experiment = experiment_of_trial(one, name, data, tags=arguments.tag, note=arguments.note)
+        made.append((experiment, scores_of_trial(results, one, judge)))
+    keep(arguments.store, made)
+
+
+def _bench(arguments: argparse.Namespace) -> Bench:
+    """The benchmark of the file, with what the options say in place of what it says."""
+    settings: dict[str, Any] = {}
+    folder = Path()
+    if arguments.file is not None:
+        settings = dict(read_settings(arguments.file))
+        folder = Path(arguments.file).parent
+    elif arguments.base is None:
+        raise InputError("expected a benchmark in TOML, or --base with --index; see assay bench --help")
+    overridden = _overridden(settings, arguments)
+    made = bench_in(overridden, folder, arguments.file or "")
+    paths = {
+        name: getattr(arguments, name) for name in ("base", "queries", "truth") if getattr(arguments, name)
+    }
+    entries = tuple(entry_in(text, arguments.threads or 1) for text in arguments.index)
+    options = replace(made.options, retry=arguments.retry, keep=arguments.keep_indexes)
+    return replace(made, **paths, entries=made.entries + entries, options=options)
+
+
+def _overridden(settings: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    data = dict(settings.get("data", {}))
+    run = dict(settings.get("run", {}))
+    for name in ("base", "metric", "k", "limit"):
+        if getattr(arguments, name) is not None:
+            data[name] = getattr(arguments, name)
+    for name in ("clients", "seconds", "repetitions", "warmup", "threads", "memory", "timeout"):
+        if getattr(arguments, name) is not None:
+            run[name] = getattr(arguments, name)
+    if arguments.mode or arguments.rate or arguments.objective:  # in place of all that the file asks
+        run["modes"] = arguments.mode or []
+        run["rates"] = arguments.rate or []
+        run["objective"] = _objective(arguments.objective) if arguments.objective else {}
+    return {**settings, "data": data, "run": run}
+
+
+def _objective(text: str) -> dict[str, float]:
+    found = re.fullmatch(r"(p\d\d?(?:\.\d+)?)=(\d+(?:\.\d+)?)", text)
+    if not found or not float(found[2]):
+        raise InputError(f"an objective is a percentile and milliseconds, such as p99=10; found {text!r}")
+    return {f"{found[1]}_ms": float(found[2])}
+
+
+def _show_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument("folder", metavar="FOLDER", nargs="?", default=OUT, help=f"of a sweep (default: {OUT})")
+    part.add_argument("-k", type=int, metavar="K", help="score hits among the first K (default: as measured)")
+    part.add_argument("--ties", choices=POLICIES, help="what counts as a hit (default: as measured)")
+    add_format(part, FORMATS)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    results, judge = judge_of(arguments.folder, k=arguments.k, policy=arguments.ties)
+    print(trials_view(trials(results, judge), arguments.format, results.about()))
+    return 0
+
+
+def _import_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument(
+        "files", metavar="FILE", nargs="+", help="results of ann-benchmarks, big-ann, VectorDBBench, or CSV"
+    )
+    part.add_argument(
+        "-o", "--out", default=OUT, metavar="FOLDER", help=f"of a sweep of the same data (default: {OUT})"
+    )
+    part.add_argument(
+        "--from", dest="kind", choices=KINDS, help="whose results they are (default: told by content)"
+    )
+    add_format(part, FORMATS)
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    results, data = measured(arguments.out)
+    keys = import_results(arguments.files, results, kind=arguments.kind, truth=data.truth)
+    about = results.about()
+    known = trials(results, judge_in(data, about["options"]["policy"]))
+    results.put_table([to_row(one) for one in known])
+    print(trials_view([one for one in known if one.key in keys], arguments.format, about))
+    return 0
+
+
+def _engines_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument(
+        "names", metavar="ENGINE", nargs="*", help="show the parameters of these (default: list all)"
+    )
+    part.add_argument("--python", metavar="FILE", help="the interpreter in which they are installed")
+    add_format(part, STYLES)
+
+
+def _engines(arguments: argparse.Namespace) -> int:
+    if not arguments.names:
+        print(engines_view(ENGINES, others(), arguments.format))
+        return 0
+    found = {}
+    for name in arguments.names:
+        with Process(python=arguments.python, timeout=120) as process:
+            found[name] = process.ask("describe", name)
+    print(parameters_view(found, arguments.format))
+    return 0
+
+
+ACTIONS: dict[
+    str, tuple[Callable[[argparse.Namespace], int], Callable[[argparse.ArgumentParser], None], str]
+] = {
+    "run": (_run, _run_options, "build and search indexes, and keep what they answer"),
+    "show": (_show, _show_options, "score what was kept, by another k or policy if wanted"),
+    "import": (_import, _import_options, "take over others' results, and score those that have neighbours"),
+    "engines": (_engines, _engines_options, "the engines there are, what is installed, and their parameters"),
+}

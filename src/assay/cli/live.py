@@ -1,0 +1,119 @@
+"""A table that is drawn again and again while trials run; plain lines where nobody watches."""
+
+from __future__ import annotations
+
+import os
+import time
+from threading import Event as Flag
+from threading import Lock, Thread
+from typing import Self, TextIO
+
+from assay.indexes.summary import quick
+from assay.indexes.sweep import Event, Sweep
+from assay.indexes.trials import spelled
+from assay.views.trials import LiveRow, live_table, told_in_words
+
+_PAUSE = 0.1  # seconds between two drawings
+_TICK = 1.0  # seconds after which the table is drawn even though nothing happened
+_ENDED = ("done", "done before", "failed", "failed before")
+
+
+class Live:
+    """The trials of a sweep and how far each is."""
+
+    def __init__(self, sweep: Sweep, stream: TextIO) -> None:
+        self.sweep, self.stream = sweep, stream
+        self.drawn = stream.isatty()
+        self.states = {planned.key: "waiting" for planned in sweep.planned}
+        self.figures: dict[str, tuple[float | None, float | None, float | None]] = {}
+        self.names = {planned.key: planned.case for planned in sweep.planned}
+        self.lines, self.due, self.begin = 0, 0.0, time.monotonic()
+        self._lock, self._over = Lock(), Flag()
+        self._ticking = Thread(target=self._tick, daemon=True)
+
+    def __call__(self, event: Event) -> None:
+        """Note what happened."""
+        failed = self._failed_before(event) if event.what == "known" else None
+        self.states[event.key] = self._state(event, failed)
+        if event.what in ("passed", "known"):
+            self.figures[event.key] = quick(self.sweep.results, event.key, self.sweep.data.k)
+        if not self.drawn:
+            self._say(event, failed or event.said)
+        elif time.monotonic() >= self.due or event.what == "failed":
+            self.draw()
+
+    def _failed_before(self, event: Event) -> str | None:
+        """Why a trial failed in an earlier run; None where it did not."""
+        known = self.sweep.results.trial(event.key) or {}
+        return str(known["reason"]) if known.get("status") == "failed" else None
+
+    def _state(self, event: Event, failed: str | None) -> str:
+        if event.what == "known":
+            return "done before" if failed is None else "failed before"
+        return f"{event.number}/{self.sweep.options.repetitions}" if event.what == "passed" else event.what
+
+    def _say(self, event: Event, said: str) -> None:
+        """One line for what is finished, where nobody sees a table."""
+        if self.states[event.key] in _ENDED:
+            case = self.names[event.key]
+            told = said or told_in_words(self._figures(event.key), self.sweep.data.k)
+            line = f"{self.states[event.key]}: {case.label} ({case.asking.mode}): {told}"
+            print(" ".join(line.split()), file=self.stream, flush=True)
+
+    def _row(self, key: str) -> LiveRow:
+        case = self.names[key]
+        build, search = spelled(case.build.parameters), spelled(case.search)
+        return (case.build.engine, build, search, case.asking.mode, self.states[key], *self._figures(key))
+
+    def _figures(self, key: str) -> tuple[float | None, float | None, float | None]:
+        return self.figures.get(key, (None, None, None))
+
+    def draw(self) -> None:
+        """Draw the table over the last one; what does not fit the screen is counted."""
+        with self._lock:
+            columns, height = _size(self.stream)
+            rows = [self._row(key) for key in list(self.states)]
+            done = sum(row[4] in _ENDED for row in rows)
+            shown = _fitting(rows, max(1, height - 4))
+            head = f"{done} of {len(rows)} trials, {time.monotonic() - self.begin:,.0f} s"
+            table = live_table(shown, self.sweep.data.k, columns - 1)
+            lines = [head, *table.splitlines()]
+            up = f"\033[{self.lines}A" if self.lines else ""
+            body = "\n".join(line[: columns - 1] + "\033[K" for line in lines)
+            print(f"{up}\r{body}\033[J", file=self.stream, flush=True)
+            self.lines, self.due = len(lines), time.monotonic() + _PAUSE
+
+    def _tick(self) -> None:
+        """Let time go by in the table while an index is built."""
+        while not self._over.wait(_TICK):
+            self.draw()
+
+    def __enter__(self) -> Self:
+        if self.drawn:
+            self._ticking.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._over.set()
+        if self.drawn:
+            self._ticking.join()  # or it might draw once more
+        if self.lines:
+            self.draw()
+            print(f"\033[{self.lines}A\033[J", end="", file=self.stream, flush=True)
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
+    """Columns and lines of a terminal; the usual where it does not say."""
+    columns, lines = os.get_terminal_size(stream.fileno())
+    return columns or 80, lines or 24
+
+
+def _fitting(rows: list[LiveRow], fit: int) -> list[LiveRow]:
+    """As many rows as fit: those under way and the last that ended, then those to come."""
+    if len(rows) <= fit:
+        return rows
+    ended = [row for row in rows if row[4] in _ENDED]
+    waiting = [row for row in rows if row[4] == "waiting"]
+    active = [row for row in rows if row[4] not in (*_ENDED, "waiting")][:fit]
+    before = ended[max(0, len(ended) - (fit - len(active))) :]
+    return [*before, *active, *waiting[: max(0, fit - len(active) - len(before))]]

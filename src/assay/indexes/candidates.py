@@ -1,0 +1,181 @@
+"""The rows of the base that may still be among the nearest k of each query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.core.vectors import Neighbors, Vectors
+from assay.indexes.distances import Doubles, of_pairs
+from assay.indexes.score_limits import Places, Singles
+
+_SPARE = 128  # places beyond k, at least
+_PRUNED = 256  # queries at once
+_AT_ONCE = 1 << 20  # pairs measured at once, in the end
+_PATIENCE = 16  # pairs for each query that may wait to be taken in
+_GATHERED = 4 << 20  # bytes of rows taken from the base at once
+_MEASURED = 1 << 17  # numbers of rows measured at once: they stay in the cache
+
+
+Flags = NDArray[np.bool_]
+
+
+class Pairs(NamedTuple):
+    """Queries and rows of the base that may be near, with the limits of their score."""
+
+    queries: Places  # ascending, once they are taken in
+    positions: Places
+    lower: Singles
+    upper: Singles
+
+    def take(self, which: NDArray[Any] | slice) -> Pairs:
+        """Some of the pairs."""
+        return Pairs(self.queries[which], self.positions[which], self.lower[which], self.upper[which])
+
+    @staticmethod
+    def of(parts: Sequence[Pairs]) -> Pairs:
+        """Some pairs and others as one, in the order of their queries."""
+        made = Pairs(*map(np.concatenate, zip(*parts, strict=True)))
+        few = made.queries.max(initial=0) < 1 << 16  # short numbers are sorted faster, by radix
+        return made.take(np.argsort(made.queries.astype(np.uint16 if few else np.int64), kind="stable"))
+
+
+def ranks(queries: Places) -> Places:
+    """For each pair how many of its query stand before it; queries are ascending.
+
+    >>> ranks(np.array([2, 2, 5, 7, 7, 7])).tolist()
+    [0, 1, 0, 0, 1, 2]
+    """
+    changes = np.flatnonzero(np.diff(queries, prepend=-1))
+    return np.arange(len(queries)) - np.repeat(changes, np.diff(changes, append=len(queries)))
+
+
+class Candidates:
+    """For each query a few places for pairs; when they are full, those that are certainly too far leave.
+
+    The limit of a query is such that k rows certainly are as near: a row whose lower limit is beyond
+    it is not among the nearest.
+    """
+
+    def __init__(self, base: Vectors, queries: NDArray[Any], k: int, metric: str) -> None:
+        self.base, self.queries, self.k, self.metric = base, queries, k, metric
+        self.places = k + max(k, _SPARE)
+        shape = (len(queries), self.places)
+        self.limit = np.full(len(queries), np.inf, np.float32)
+        self.flooded = False  # more rows were equally near than there are places
+        self._waiting: list[Pairs] = []
+        self._patience = _PATIENCE * len(queries)
+        self._count = np.zeros(len(queries), np.int64)
+        self._positions = np.empty(shape, np.int64)
+        self._lower, self._upper = np.empty(shape, np.float32), np.empty(shape, np.float32)
+
+    def add(self, pairs: Pairs) -> None:
+        """Take in pairs that are below the limits; a few of them wait for others."""
+        self._waiting.append(pairs)
+        self._patience -= len(pairs.queries)
+        if self._patience <= 0:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        pairs = Pairs.of(self._waiting)
+        self._waiting, self._patience = [], _PATIENCE * len(self._count)
+        while len(pairs.queries):
+            pairs = self._append(pairs)
+            full = np.flatnonzero(np.bincount(pairs.queries, minlength=len(self._count)))
+            for start in range(0, len(full), _PRUNED):
+                self._prune(full[start : start + _PRUNED])
+            pairs = pairs.take(pairs.lower <= self.limit[pairs.queries])
+
+    def _append(self, pairs: Pairs) -> Pairs:
+        """Put pairs in their places; what is given back has none."""
+        slots = self._count[pairs.queries] + ranks(pairs.queries)
+        inside = slots < self.places
+        if not inside.all():
+            pairs, slots, left = pairs.take(inside), slots[inside], pairs.take(~inside)
+        else:
+            left = pairs.take(slice(0, 0))
+        at = pairs.queries, slots
+        self._positions[at], self._lower[at], self._upper[at] = pairs[1:]
+        self._count += np.bincount(pairs.queries, minlength=len(self._count))
+        return left
+
+    def _prune(self, full: Places) -> None:
+        """Draw the limits of queries closer, and let go of what is beyond."""
+        upper, lower = self._upper[full], self._lower[full]
+        found = np.partition(upper, self.k - 1, axis=1)[:, self.k - 1]
+        self.limit[full] = np.minimum(self.limit[full], found)
+        kept = lower <= self.limit[full][:, None]
+        count = np.count_nonzero(kept, axis=1)
+        crowded = count > (self.k + self.places) // 2
+        if crowded.any():
+            self.flooded = True
+            kept[crowded] = self._best(full[crowded])
+            count[crowded] = self.k
+        self._count[full] = count
+        front = np.arange(self.places) < count[:, None]
+        self._positions[full] = _moved(self._positions[full], kept, front)
+        self._lower[full], self._upper[full] = _moved(lower, kept, front), _moved(upper, kept, front)
+
+    def _best(self, full: Places) -> Flags:
+        """Which pairs of queries without a free place are the nearest k, by measuring them."""
+        positions = self._positions[full]
+        which = np.repeat(full, self.places)
+        far = measured(self.base, self.queries, which, positions.ravel(), self.metric)
+        order = np.lexsort((positions, far.reshape(positions.shape)))
+        made = np.zeros(positions.shape, np.bool_)
+        np.put_along_axis(made, order[:, : self.k], True, axis=1)
+        return made
+
+    def nearest(self) -> Neighbors:
+        """The nearest k of each query: nearest first, then in the base's order."""
+        if self._waiting:
+            self._take_in()
+        shape = (len(self._count), self.k)
+        made = Neighbors(np.full(shape, -1, np.int64), np.full(shape, np.nan))
+        step = max(1, _AT_ONCE // self.places)
+        for start in range(0, len(self._count), step):
+            self._settle(np.arange(start, min(start + step, len(self._count))), made)
+        return made
+
+    def _settle(self, some: Places, made: Neighbors) -> None:
+        """Measure what may be near to some queries, and write down what is."""
+        assert made.distances is not None
+        queries, positions = self._near(some)
+        far = measured(self.base, self.queries, queries, positions, self.metric)
+        order = np.lexsort((positions, far, queries))
+        rank = ranks(queries)  # sorting keeps queries where they are
+        at = queries[rank < self.k], rank[rank < self.k]
+        made.positions[at] = positions[order][rank < self.k]
+        made.distances[at] = far[order][rank < self.k]
+
+    def _near(self, some: Places) -> tuple[Places, Places]:
+        """What may be near to some queries, by the last limits: queries and positions."""
+        held = np.arange(self.places) < self._count[some][:, None]
+        upper = np.where(held, self._upper[some], np.inf)
+        found = np.partition(upper, self.k - 1, axis=1)[:, self.k - 1]
+        limit = np.minimum(self.limit[some], found)
+        near = held & (self._lower[some] <= limit[:, None])
+        return np.repeat(some, np.count_nonzero(near, axis=1)), self._positions[some][near]
+
+
+def _moved(column: NDArray[Any], kept: Flags, front: Flags) -> NDArray[Any]:
+    """What is kept of each row, at its front; what stands behind it is left over."""
+    column[front] = column[kept]
+    return column
+
+
+def measured(base: Vectors, queries: NDArray[Any], which: Places, positions: Places, metric: str) -> Doubles:
+    """How far queries are from rows of the base, pair by pair, the base gone through in its order."""
+    made, order = np.empty(len(which)), np.argsort(positions, kind="stable")
+    taken = max(1, _GATHERED // max(1, base.d * base.dtype.itemsize))
+    step = max(1, _MEASURED // max(1, base.d))
+    for start in range(0, len(order), taken):
+        few = order[start : start + taken]
+        rows = base.take(positions[few])
+        for at in range(0, len(few), step):
+            some = few[at : at + step]
+            made[some] = of_pairs(metric, queries[which[some]], rows[at : at + step])
+    return made

@@ -1,0 +1,438 @@
+"""assay bench: what a person sees who measures indexes of their own vectors, and what is kept."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assay.cli import run
+from assay.cli.live import Live
+from assay.core.vectors import Neighbors
+from assay.datasets.vectors import read_neighbors, write_vectors
+from assay.indexes.results import Results
+from assay.indexes.sweep import Event
+from assay.project.bench import Bench
+from assay.project.bench_settings import entry_in
+from benches import clustered, install_others
+from terminals import Terminal
+
+BASE, QUERIES = clustered()
+DATA = ["--base", "base.fbin", "--queries", "queries.fbin", "--metric", "l2", "-k", "5"]
+QUICK = [*DATA, "--repetitions", "2", "--warmup", "3"]
+BENCH = """
+[data]
+base = "base.fbin"
+queries = "queries.fbin"
+metric = "l2"
+k = 5
+
+[run]
+repetitions = 2
+warmup = 3
+
+[[index]]
+engine = "misbehaving"
+search = { rows = [100, 1500] }
+
+[[index]]
+engine = "pretending"
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with vectors, a benchmark of them, and somebody's engines."""
+    folder = tmp_path_factory.mktemp("bench")
+    with pytest.MonkeyPatch.context() as patch:
+        install_others(folder, patch)
+        patch.chdir(folder)
+        write_vectors(BASE, "base.fbin")
+        write_vectors(QUERIES, "queries.fbin")
+        Path("bench.toml").write_text(BENCH)
+        yield folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    code = run(["bench", *argv])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def kept(folder: str) -> dict[str, int]:
+    return {
+        str(p.relative_to(folder)): p.stat().st_mtime_ns for p in Path(folder).rglob("repetition-*.parquet")
+    }
+
+
+@pytest.fixture(scope="module")
+def swept(place: Path) -> tuple[str, subprocess.CompletedProcess[str]]:
+    """What `bench.toml` gives, where nobody watches."""
+    return "swept", subprocess.run(
+        command("bench.toml", "-o", "swept"), capture_output=True, text=True, check=True
+    )
+
+
+def command(*argv: str) -> list[str]:
+    return [sys.executable, "-c", "from assay.cli import main; main()", "bench", *argv]
+
+
+Swept = tuple[str, subprocess.CompletedProcess[str]]
+
+
+def test_a_file_is_measured_and_told_in_plain_lines_where_nobody_watches(swept: Swept) -> None:
+    _, done = swept
+    assert "\033" not in done.stderr
+    lines = done.stderr.splitlines()
+    assert sorted(line.rpartition(": R@5")[0] for line in lines[:6]) == [
+        f"done: {label} ({mode})"
+        for label in ("misbehaving / rows=100", "misbehaving / rows=1500", "pretending")
+        for mode in ("batch", "single")
+    ]
+    assert lines[-1] == "6 trials in swept; every answer is kept: assay bench show swept"
+    assert done.stdout.startswith("One query at a time (closed loop)\n")
+    assert re.search(r"^pretending .* not indexed$", done.stdout, re.M)
+    assert "- not indexed: pretending missed nothing" in done.stdout
+
+
+def test_what_is_kept_has_the_documented_columns(swept: Swept) -> None:
+    folder, _ = swept
+    assert sorted(path.name.partition("-")[0] for path in Path(folder).iterdir()) == [
+        "sweep.json", "trials", "trials.parquet", "truth",
+    ]  # fmt: skip
+    single = pl.read_parquet(f"{folder}/trials.parquet").filter(pl.col("mode") == "single")
+    assert single.filter(pl.col("search.rows") == 1500)["measures.R@5"].to_list() == [1.0]
+    frame = pl.read_parquet(f"{folder}/trials/{single['key'][0]}/repetition-0.parquet")
+    assert frame.columns == ["query", "latency_ns", "hits", "ids"]
+    assert frame["ids"].list.len().unique().to_list() == [5]
+    assert frame["latency_ns"].min() > 0  # type: ignore[operator]
+
+
+def test_the_same_command_again_runs_nothing(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:
+    before = kept("swept")
+    code, out, err = said(capsys, "bench.toml", "-o", "swept")
+    assert code == 0
+    assert len(before) == 12
+    assert kept("swept") == before
+    assert err.count("done before: ") == 6
+    assert out == swept[1].stdout
+
+
+def test_options_stand_in_place_of_what_the_file_says(
+    swept: Swept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [
+        "bench.toml",
+        "-o",
+        "swept",
+        "--mode",
+        "batch",
+        "--repetitions",
+        "1",
+        "--index",
+        "misbehaving seed=2",
+    ]
+    code, out, err = said(capsys, *made, "--format", "json")
+    found = json.loads(out)
+    assert code == 0
+    assert {t["mode"] for t in found["trials"]} == {"batch"}
+    assert [t["build"] for t in found["trials"] if t["build"]] == [{"seed": 2}]
+    assert err.count("done before: ") == 3
+    assert found["options"]["repetitions"] == 1
+    assert found["data"]["queries"] == 40
+
+
+def test_results_are_scored_anew_from_anywhere(
+    swept: Swept, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(Path(swept[0]).absolute())
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = said(capsys, "show", folder, "-k", "1", "--ties", "strict", "--format", "json")
+    found = json.loads(out)["trials"]
+    assert code == 0
+    assert {(t["k"], t["policy"]) for t in found} == {(1, "strict")}
+    poor = next(t for t in found if t["search"] == {"rows": 100})
+    results = Results(folder)
+    (truth,) = Path(folder).glob("truth-*.parquet")
+    first = results.repetition(poor["key"], 0).ids[:, 0] == read_neighbors(truth).positions[:, 0]
+    assert poor["measures"]["R@1"]["value"] == first.mean()
+
+
+def test_more_neighbours_than_were_asked_for_are_not_scored(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [*QUICK, "-o", "mixed", "--mode", "batch", "--index", "misbehaving"]
+    assert said(capsys, *argv)[0] == 0
+    code, _, err = said(capsys, "show", "mixed", "-k", "6")
+    assert code == 2
+    assert "mixed: at most 5 neighbours were asked for, so that hits among 6 cannot be scored" in err
+    assert said(capsys, *argv, "-k", "6")[0] == 0
+    found = json.loads(said(capsys, "show", "mixed", "--format", "json")[1])["trials"]
+    short, scored = sorted(found, key=lambda t: len(t["measures"]))
+    assert (short["note"], short["measures"]) == ("5 neighbours were asked for: no score at 6", {})
+    assert short["qps"]["median"] > 0
+    assert scored["measures"]["R@6"]["value"] == 1.0
+
+
+@pytest.mark.parametrize("style", ["table", "csv", "md", "html"])
+def test_every_format_shows_every_engine(
+    swept: Swept, capsys: pytest.CaptureFixture[str], style: str
+) -> None:
+    _, out, _ = said(capsys, "show", "swept", "--format", style)
+    assert "misbehaving" in out
+    assert "pretending" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "problem"),
+    [
+        ([], "expected a benchmark in TOML, or --base with --index; see assay bench --help"),
+        (["none.toml"], "none.toml: cannot be read"),
+        (DATA, "expected an index to measure, found none: [[index]] in the file, or --index"),
+        ([*DATA, "--index", "misbehavin"], "there is no engine 'misbehavin'; did you mean misbehaving?"),
+        ([*DATA, "--index", "misbehaving sed=1"], "build.sed: there is no such parameter; did you mean"),
+        ([*DATA, "--index", "puck"], "puck: the engine puck needs puck, which is not installed"),
+        ([*DATA, "--index", "annoy", "--objective", "p99"], "milliseconds, such as p99=10; found 'p99'"),
+        ([*DATA, "--index", "annoy", "--objective", "p99=0"], "such as p99=10; found 'p99=0'"),
+        ([*DATA, "--index", "annoy", "--rate", "-5"], "run.rates: expected queries per second, above 0"),
+        ([*DATA, "--index", "annoy", "--limit", "0"], "data.limit: expected a whole number of at least 1"),
+        ([*DATA, "--index", "annoy", "--save", " "], "--save expects a name, found none"),
+        ([*DATA, "--index", "annoy", "-o", "bench.toml"], "in a folder, and bench.toml is a file"),
+        (["show", "none"], "none is not the folder of a sweep: there is no sweep.json in it; `assay bench …"),
+        (["import", "bench.toml", "-o", "none"], "none is not the folder of a sweep"),
+        (["engines", "misbehavin"], "there is no engine 'misbehavin'; did you mean misbehaving?"),
+        (["engines", "annoy", "--python", "none/python"], "there is no interpreter none/python"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_told_and_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], argv: list[str], problem: str
+) -> None:
+    options = [] if argv[:1] in (["show"], ["import"], ["engines"]) or "-o" in argv else ["-o", "wrong"]
+    code, out, err = said(capsys, *argv, *options)
+    assert (code, out) == (2, "")
+    assert err.startswith("assay bench: ")
+    assert problem in err
+    assert not Path("wrong").exists()
+    assert not Path("none").exists()
+
+
+def test_rates_and_objectives_are_asked_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [*DATA, "-o", "asked", "--repetitions", "1", "--index", "misbehaving", "--seconds", "0.1"]
+    code, out, _ = said(
+        capsys, *argv, "--rate", "2000", "--clients", "2", "--objective", "p50=1000", "--format", "json"
+    )
+    opened, capacity = json.loads(out)["trials"]
+    assert code == 0
+    assert (opened["mode"], opened["offered"], opened["asking"]["clients"]) == ("open", 2000.0, 2)
+    assert opened["samples"] == 1000  # enough for a p99, though a tenth of a second has fewer
+    assert (capacity["mode"], capacity["asking"]["within_ms"]) == ("capacity", 1000.0)
+    assert capacity["capacity"]["median"] > 0
+
+
+def test_a_failure_is_told_and_run_again_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [*QUICK, "-o", "failing", "--mode", "batch", "--index", "misbehaving / fails=exit,refuse"]
+    code, out, err = said(capsys, *argv)
+    assert code == 1
+    assert (
+        "failed: misbehaving / fails=exit (batch): the process ended during warm (exit 7): no licence" in err
+    )
+    assert "- misbehaving / fails=refuse (batch) failed: ValueError: the parameter is not to my liking" in out
+    assert err.endswith("what failed is not run again, unless with --retry\n")
+    code, _, err = said(capsys, *argv)
+    assert code == 1
+    assert err.count("failed before: ") == 2
+    assert "failed before: misbehaving / fails=refuse (batch): ValueError: the parameter is not" in err
+    _, _, err = said(capsys, *argv, "--retry")
+    assert "failed before" not in err
+
+
+def test_a_folder_of_other_data_is_left_alone(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in Path("swept").rglob("*")}
+    code, _, err = said(capsys, "bench.toml", "-o", "swept", "--limit", "7")
+    assert code == 2
+    assert (
+        "swept holds trials of other data: not the same queries; keep these in a folder of their own" in err
+    )
+    assert {path: path.stat().st_mtime_ns for path in Path("swept").rglob("*")} == before
+
+
+def test_trials_are_remembered_as_experiments(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["bench.toml", "-o", "swept", "--mode", "batch", "--save", "nightly", "--store", "store"]
+    code, _, err = said(capsys, *argv)
+    assert code == 0
+    names = re.findall(r"^saved (.*) as \w+ in ", err, re.M)
+    assert sorted(names) == [
+        f"nightly/{label} (batch)"
+        for label in ("misbehaving / rows=100", "misbehaving / rows=1500", "pretending")
+    ]
+    assert run(["experiments", "list", "--store", "store"]) == 0
+    assert "nightly/misbehaving" in capsys.readouterr().out
+
+
+def test_results_of_others_stand_beside_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    h5py = pytest.importorskip("h5py")
+    from foreign import fill
+
+    assert said(capsys, *QUICK, "-o", "beside", "--mode", "batch", "--index", "misbehaving")[0] == 0
+    (path,) = Path("beside").glob("truth-*.parquet")
+    truth: Neighbors = read_neighbors(path)
+    for name, rows in (("theirs.hdf5", 40), ("other.hdf5", 11)):
+        with h5py.File(name, "w") as file:
+            ids, far = truth.positions[:rows, :5], truth.distances[:rows, :5]  # type: ignore[index]
+            fill(file, ids.tolist(), far.tolist(), count=5)
+    code, out, _ = said(capsys, "import", "theirs.hdf5", "-o", "beside", "--format", "json")
+    (found,) = json.loads(out)["trials"]
+    assert (code, found["source"]) == (0, "ann-benchmarks")
+    assert (found["measures"]["R@5"]["value"], found["reported"]["recall"]) == (1.0, 1.0)
+    assert len(pl.read_parquet("beside/trials.parquet")) == 2
+    code, _, err = said(capsys, "import", "other.hdf5", "-o", "beside")
+    assert code == 2
+    assert "other.hdf5: is of 11 queries" in err
+    assert said(capsys, "show", "beside")[0] == 0
+
+
+def test_answers_to_other_queries_are_refused_before_anything_is_written(
+    swept: Swept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    from foreign import fill
+
+    with h5py.File("few.hdf5", "w") as file:
+        fill(file, [[0, 1, 2, 3, 4]] * 3, [[0.0] * 5] * 3, count=5)
+    before = Results("swept").keys()
+    code, _, err = said(capsys, "import", "few.hdf5", "-o", "swept")
+    assert code == 2
+    assert "few.hdf5: answers 3 queries, and the truth is of 40: it is of other data" in err
+    assert Results("swept").keys() == before
+
+
+def test_engines_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "engines")
+    assert re.search(r"^misbehaving +others 0\.1 +installed$", out, re.M)
+    _, out, _ = said(capsys, "engines", "misbehaving")
+    assert re.search(r"^search +rows +int +1000000$", out, re.M)
+
+
+@pytest.mark.parametrize("engine", ["faiss.hnsw M=8 / efSearch=4,64", "hnswlib M=8 / ef=5,64"])
+def test_a_real_engine_is_found_to_be_an_index(capsys: pytest.CaptureFixture[str], engine: str) -> None:
+    pytest.importorskip(re.split(r"\W", engine)[0])
+    argv = [*QUICK, "-o", "real", "--mode", "single", "--index", engine, "--format", "json"]
+    code, out, _ = said(capsys, *argv)
+    poor, good = json.loads(out)["trials"]
+    assert code == 0
+    assert (poor["indexed"], good["indexed"]) == (True, True)
+    assert poor["measures"]["R@5"]["value"] < good["measures"]["R@5"]["value"]
+    assert good["memory_bytes"] > 0
+    assert good["disk_bytes"] > BASE.whole().nbytes
+
+
+@pytest.mark.parametrize("engine", ["voyager", "vsag.hgraph"])
+def test_engines_that_insist_on_arrays_to_write_to_take_vectors_from_a_file(
+    capsys: pytest.CaptureFixture[str], engine: str
+) -> None:
+    pytest.importorskip({"vsag.hgraph": "pyvsag"}.get(engine, engine))
+    before = Path("base.fbin").read_bytes()
+    code, _, err = said(capsys, *QUICK, "-o", "writing", "--mode", "batch", "--index", engine)
+    assert (code, err.startswith(f"done: {engine} (batch): R@5 ")) == (0, True)
+    assert Path("base.fbin").read_bytes() == before
+
+
+SLOW = [*DATA, "--repetitions", "2", "--warmup", "0", "--seconds", "0.1", "--rate", "2000"]
+SLOW += ["--index", "misbehaving / rows=50,300,1500"]
+
+
+def test_after_ctrl_c_the_same_command_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, *SLOW, "-o", "whole")[0] == 0
+    terminal = Terminal(command(*SLOW, "-o", "halved"))
+    screen = terminal.until(lambda rows: any(" 1/2 " in row for row in rows))
+    assert re.fullmatch(r"0 of 3 trials, \d+ s", screen[0])
+    assert screen[1].split() == ["engine", "build", "search", "mode", "state", "R@5", "QPS", "p50", "ms"]
+    os.killpg(terminal.pid, signal.SIGINT)  # as a terminal does, but for what it has not shown yet
+    code, screen = terminal.end()
+    assert code == 128 + signal.SIGINT
+    assert screen == [
+        "what was finished is kept in halved: the same command goes on from there",
+        "interrupted",
+        "",
+    ]
+    before = kept("halved")
+    assert 0 < len(before) < 6
+    assert said(capsys, *SLOW, "-o", "halved")[0] == 0
+    after = kept("halved")
+    assert {name: after[name] for name in before} == before
+    assert after.keys() == kept("whole").keys()
+    for name in after:
+        pair = [
+            pl.read_parquet(f"{folder}/{name}", columns=["query", "ids", "hits"])
+            for folder in ("whole", "halved")
+        ]
+        assert pair[0].equals(pair[1])
+    assert sorted(path.name for path in Path("halved").iterdir()) == sorted(
+        p.name for p in Path("whole").iterdir()
+    )
+
+
+def test_a_small_terminal_is_not_overrun_and_is_left_clean() -> None:
+    argv = [*QUICK, "--mode", "batch", "--index", "misbehaving seed=1,2,3 / rows=50,100,200,1500"]
+    terminal = Terminal(command(*argv, "-o", "small", "--format", "csv"), 8, 60)
+    screen = terminal.until(lambda rows: any(" 1/2 " in row for row in rows))
+    assert len(screen) <= 8
+    assert re.fullmatch(r"\d of 12 trials, \d+ s", screen[0])
+    terminal.size = (8, 10_000)  # the results go to the same terminal, and are not cut
+    code, screen = terminal.end()
+    assert code == 0
+    assert screen[0].startswith("key,engine,")
+    assert len(screen) == 1 + 12 + 3
+
+
+def test_an_interrupted_build_leaves_no_process_behind() -> None:
+    argv = [*QUICK, "-o", "hanging", "--index", "misbehaving fails=hang"]
+    mark = f"bench-{time.monotonic_ns()}"
+    process = subprocess.Popen(
+        command(*argv), env={**os.environ, "WATCHED": mark}, start_new_session=True, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60
+    while not list(Path("hanging").glob("indexes/*")) or len(running(mark)) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=15)  # a process that is busy is not asked to close
+    assert process.returncode == 128 + signal.SIGINT
+    assert err.endswith(b"interrupted\n")
+    while running(mark):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def running(mark: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"WATCHED={mark}".encode() in path.read_bytes():
+                found.append(path.parent.name)
+        except OSError:
+            pass
+    return found
+
+
+def test_time_goes_by_in_the_table_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.cli.live._TICK", 0.01)
+    entries = (entry_in("misbehaving"),)
+    sweep = Bench("base.fbin", "queries.fbin", metric="l2", k=5, entries=entries).sweep("ticking")
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stream:
+        with Live(sweep, stream) as live:
+            live(Event("building", sweep.planned[0].key))
+            shown = b""
+            while shown.count(b"building") < 3:
+                shown += os.read(ours, 65536)
+        os.set_blocking(ours, False)
+        shown += os.read(ours, 65536)
+    os.close(ours)
+    assert re.search(rb"\x1b\[4A\x1b\[J$", shown)

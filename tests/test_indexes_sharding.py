@@ -1,0 +1,136 @@
+"""Parts of the work: kept through a kill, sent to a cluster, and searched in little memory."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assay.core.errors import MissingExtraError
+from assay.core.vectors import Held, Mapped, Neighbors
+from assay.indexes.part_results import forget
+from assay.indexes.sharding import Ray
+from assay.indexes.truth import truth
+
+RNG = np.random.default_rng(2)
+BASE = RNG.standard_normal((4000, 12)).astype(np.float32)
+QUERIES = RNG.standard_normal((30, 12)).astype(np.float32)
+WHOLE = truth(Held(BASE), Held(QUERIES), 10, "l2")
+
+_KILLED = """
+import os, signal, sys
+import numpy as np
+from assay.core.vectors import Held
+from assay.indexes.truth import truth
+base, queries = (Held(np.load(path)) for path in sys.argv[1:3])
+def kill(done, total):
+    if done > float(sys.argv[4]) * total:
+        os.kill(os.getpid(), signal.SIGKILL)
+truth(base, queries, 10, "l2", threads=1, block=100, parts=8, checkpoint=sys.argv[3], progress=kill)
+"""
+_LIMITED = """
+import resource, sys
+import numpy as np
+from assay.core.vectors import Held, Mapped
+from assay.indexes.truth import truth
+path, rows, spare = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+base = Mapped(path, (rows, 64), np.dtype(np.float32))
+queries = Held(np.load(sys.argv[4]))
+truth(Held(queries.matrix), queries, 2, "l2", threads=1)  # what is loaded when it is used is loaded
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + spare, held + spare))
+found = truth(base, queries, 10, "l2", threads=1)
+np.save(sys.argv[5], found.positions)
+"""
+
+
+def same(one: Neighbors, other: Neighbors) -> bool:
+    assert one.distances is not None
+    assert other.distances is not None
+    return np.array_equal(one.positions, other.positions) and np.array_equal(one.distances, other.distances)
+
+
+def killed(folder: Path, share: float) -> int:
+    """Start work in a process that kills itself on the way."""
+    np.save(folder / "base.npy", BASE)
+    np.save(folder / "queries.npy", QUERIES)
+    places = (folder / "base.npy", folder / "queries.npy", folder / "kept")
+    command = [sys.executable, "-c", _KILLED, *map(str, places), str(share)]
+    return subprocess.run(command, check=False, timeout=60).returncode
+
+
+def test_work_that_was_killed_again_and_again_ends_like_any_other(tmp_path: Path) -> None:
+    for share in (0.1, 0.3, 0.6, 0.9):
+        assert killed(tmp_path, share) == -signal.SIGKILL
+    done: list[int] = []
+    found = truth(
+        Held(BASE), Held(QUERIES), 10, "l2", parts=8, checkpoint=tmp_path / "kept",
+        progress=lambda pairs, _: done.append(pairs),
+    )  # fmt: skip
+    assert same(found, WHOLE)
+    assert done[0] == 7 * 500 * 30  # seven of eight parts were there
+
+
+def test_parts_of_another_base_are_not_taken_up(tmp_path: Path) -> None:
+    for base in (BASE, BASE + 1):
+        found = truth(Held(base), Held(QUERIES), 10, "l2", parts=3, checkpoint=tmp_path)
+        assert same(found, truth(Held(base), Held(QUERIES), 10, "l2"))
+    assert len(list(tmp_path.glob("*.npz"))) == 6
+
+
+def test_what_was_kept_is_forgotten_with_its_folder(tmp_path: Path) -> None:
+    truth(Held(BASE), Held(QUERIES), 10, "l2", parts=3, checkpoint=tmp_path / "kept")
+    forget(tmp_path / "kept")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_work_of_one_part_keeps_nothing(tmp_path: Path) -> None:
+    truth(Held(BASE), Held(QUERIES), 10, "l2", checkpoint=tmp_path / "kept")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells what a process holds")
+def test_a_base_larger_than_the_memory_is_searched(tmp_path: Path) -> None:
+    """The file is 384 MB, most of it a hole; the process may take 96 MB beside what it holds."""
+    rows, place = 1_500_000, tmp_path / "base"
+    near = np.full((25, 64), 70, np.float32) + np.arange(25, dtype=np.float32)[:, None]
+    at = np.linspace(1, rows - 1, 25).astype(int)
+    with open(place, "wb") as file:
+        for row, position in zip(near, at.tolist(), strict=True):
+            file.seek(position * 256)
+            file.write(row.tobytes())
+    np.save(tmp_path / "queries.npy", near)
+    arguments = [place, rows, 96 << 20, tmp_path / "queries.npy", tmp_path / "found.npy"]
+    command = [sys.executable, "-c", _LIMITED, *map(str, arguments)]
+    subprocess.run(command, check=True, timeout=120, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    order = np.argsort(np.abs(np.arange(25)[:, None] - np.arange(25)), axis=1, kind="stable")[:, :10]
+    assert np.array_equal(np.load(tmp_path / "found.npy"), at[order])
+    assert place.stat().st_size > 96 << 20
+    assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+
+
+def test_rows_of_a_file_come_in_the_order_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "base").write_bytes(BASE.tobytes())
+    mapped = Mapped(str(tmp_path / "base"), BASE.shape, BASE.dtype)
+    some = np.array([3999, 0, 17, 17, 2500])
+    assert np.array_equal(mapped.take(some), BASE[some])
+    assert mapped.take(np.array([], np.int64)).shape == (0, 12)
+
+
+def test_two_workers_of_a_cluster_equal_one_process() -> None:
+    ray = pytest.importorskip("ray")
+    try:
+        found = truth(Held(BASE), Held(QUERIES), 10, "l2", runner=Ray("local", 2), parts=5)
+    finally:
+        ray.shutdown()
+    assert same(found, WHOLE)
+
+
+def test_a_missing_cluster_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'assay\[ray\]'"):
+        truth(Held(BASE), Held(QUERIES), 10, "l2", runner=Ray("local", 2))

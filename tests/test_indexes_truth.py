@@ -1,0 +1,251 @@
+"""Exact neighbours equal those of brute force in double precision, however the work is cut."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from assay.core.errors import InputError
+from assay.core.vectors import METRICS, Held, Mapped, Neighbors
+from assay.indexes import candidates
+from assay.indexes.distances import of_pairs
+from assay.indexes.part_search import Task, search
+from assay.indexes.sharding import Threads, merged
+from assay.indexes.truth import truth
+
+Array = NDArray[Any]
+
+
+def brute(base: Array, queries: Array, k: int, metric: str) -> Neighbors:
+    """Every distance, sorted by distance and position."""
+    with np.errstate(all="ignore"):
+        far = np.array([of_pairs(metric, np.repeat(one[None], len(base), 0), base) for one in queries])
+    order = np.array([np.lexsort((np.arange(len(base)), row))[:k] for row in far])
+    return Neighbors(order, np.take_along_axis(far, order, 1))
+
+
+def same(one: Neighbors, other: Neighbors) -> bool:
+    assert one.distances is not None
+    assert other.distances is not None
+    return np.array_equal(one.positions, other.positions) and np.array_equal(one.distances, other.distances)
+
+
+def plain(rng: np.random.Generator, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d)).astype(np.float32)
+
+
+def far_off(rng: np.random.Generator, n: int, d: int) -> Array:
+    return (rng.standard_normal((n, d)) + 1e4).astype(np.float32)
+
+
+def copies(rng: np.random.Generator, n: int, d: int) -> Array:
+    return plain(rng, 3, d)[rng.integers(0, 3, n)]
+
+
+def identical(rng: np.random.Generator, n: int, d: int) -> Array:
+    return np.repeat(plain(rng, 1, d), n, 0)
+
+
+def giants(rng: np.random.Generator, n: int, d: int) -> Array:
+    made = plain(rng, n, d)
+    made[rng.integers(0, n, 3)] *= np.array([[1e30], [1e9], [1e-30]], np.float32)
+    return made
+
+
+def tiny(rng: np.random.Generator, n: int, d: int) -> Array:
+    return plain(rng, n, d) * np.float32(1e-28)
+
+
+def halves(rng: np.random.Generator, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d)).astype(np.float16)
+
+
+def doubles(rng: np.random.Generator, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d)) * 10.0 ** rng.integers(-80, 80)
+
+
+def almost_alike(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Rows so near to each other that single precision cannot tell them apart."""
+    return 1 + rng.standard_normal((n, d)) * 1e-12
+
+
+def few_values(rng: np.random.Generator, n: int, d: int) -> Array:
+    return rng.integers(1, 4, (n, d)).astype(np.uint8)
+
+
+def signed(rng: np.random.Generator, n: int, d: int) -> Array:
+    made = rng.integers(-128, 128, (n, d)).astype(np.int8)
+    made[~made.any(axis=1)] = 1
+    return made
+
+
+KINDS: list[Callable[[np.random.Generator, int, int], Array]] = [
+    plain, far_off, copies, identical, giants, tiny, halves, doubles, almost_alike, few_values, signed,
+]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.sampled_from(METRICS),
+    st.sampled_from(KINDS),
+    st.sampled_from(KINDS),
+    st.integers(1, 400),
+    st.integers(1, 40),
+    st.integers(1, 20),
+    st.integers(1, 100),
+    st.integers(0, 2**32),
+)
+def test_the_result_is_that_of_brute_force(
+    metric: str, kind: Any, other: Any, n: int, d: int, k: int, block: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    base, queries = kind(rng, n, d), other(rng, 7, d)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "_SPARE", 8)  # so that there are soon no places left
+        found = search(Held(base), queries, Task(0, n, min(k, n), metric, block))
+    assert same(found, brute(base, queries, min(k, n), metric))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.sampled_from(METRICS), st.sampled_from(KINDS), st.sets(st.integers(1, 299)), st.integers(0, 2**32))
+def test_parts_joined_in_any_order_are_the_single_pass(
+    metric: str, kind: Any, cuts: set[int], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    base, queries, ends = Held(kind(rng, 300, 6)), plain(rng, 5, 6), [0, *sorted(cuts), 300]
+    parts = [search(base, queries, Task(*pair, 9, metric)) for pair in pairwise(ends)]
+    rng.shuffle(parts)
+    whole = search(base, queries, Task(0, 300, 9, metric))
+    made = parts[0]
+    for part in parts[1:]:
+        made = merged(made, part)
+    assert same(made, whole)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_what_single_precision_cannot_tell_apart_is_told_apart(metric: str) -> None:
+    """Directions that have nothing in common, and scores that differ in the ninth digit."""
+    rng = np.random.default_rng(4)
+    base, query = rng.standard_normal((400, 16)), np.ones((1, 16))
+    base -= base.mean(axis=1, keepdims=True)  # at a right angle to the query
+    base /= np.linalg.norm(base, axis=1, keepdims=True)
+    steps = 1e-9 * rng.permutation(400)[:, None]
+    base, query = (base * (1 + steps), 0 * query) if metric == "l2" else (base + 0.1 + steps, query)
+    found = search(Held(base), query, Task(0, 400, 30, metric, 64))
+    assert same(found, brute(base, query, 30, metric))
+    assert np.array_equal(found.positions[0], np.argsort(steps[:, 0] * (1 if metric == "l2" else -1))[:30])
+
+
+@pytest.mark.parametrize("queries", [3, 700])
+def test_threads_share_queries_or_rows_and_change_nothing(queries: int) -> None:
+    rng = np.random.default_rng(3)
+    base, asked = Held(plain(rng, 3000, 12)), Held(plain(rng, queries, 12))
+    one = truth(base, asked, 20, "l2", threads=1)
+    assert same(one, truth(base, asked, 20, "l2", threads=2, block=100))
+    assert same(one, truth(base, asked, 20, "l2", threads=3, parts=4))
+
+
+def test_bytes_are_exact() -> None:
+    rng = np.random.default_rng(5)
+    base, queries = (rng.integers(0, 256, (n, 128)).astype(np.uint8) for n in (4000, 40))
+    base[1000:1500] = base[:500]
+    wide = base.astype(np.int64), queries.astype(np.int64)
+    squares = ((wide[1][:, None] - wide[0][None]) ** 2).sum(axis=2)
+    order = np.lexsort((np.broadcast_to(np.arange(4000), squares.shape), squares))[:, :100]
+    found = truth(Held(base), Held(queries), 100, "l2")
+    assert np.array_equal(found.positions, order)
+    assert found.distances is not None
+    assert np.array_equal(np.rint(found.distances**2), np.take_along_axis(squares, order, 1))
+
+
+def test_the_nearest_thousand_are_found() -> None:
+    rng = np.random.default_rng(6)
+    base, queries = plain(rng, 5000, 8), plain(rng, 10, 8)
+    assert same(truth(Held(base), Held(queries), 1000, "cosine"), brute(base, queries, 1000, "cosine"))
+
+
+def test_all_of_the_base_can_be_asked_for() -> None:
+    base = plain(np.random.default_rng(7), 50, 4)
+    found = truth(Held(base), Held(base[:3]), 50, "ip", threads=2)
+    assert np.array_equal(np.sort(found.positions), np.tile(np.arange(50), (3, 1)))
+
+
+def test_a_base_sorted_from_far_to_near_is_no_trap() -> None:
+    """Every row is nearer than all before it, so every row is a candidate when it comes."""
+    base = np.linspace(100, 1, 5000, dtype=np.float32)[:, None]
+    found = truth(Held(base), Held(np.zeros((2, 1), np.float32)), 10, "l2", block=1000)
+    assert found.positions.tolist() == [list(range(4999, 4989, -1))] * 2
+
+
+def test_files_and_memory_give_the_same(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    base, queries = plain(rng, 2000, 10), plain(rng, 20, 10)
+    lead = np.full((2000, 1), 10, np.int32).view(np.float32)
+    (tmp_path / "base.fvecs").write_bytes(np.hstack([lead, base]).tobytes())
+    mapped = Mapped(str(tmp_path / "base.fvecs"), (2000, 10), np.dtype(np.float32), lead=4)
+    assert same(truth(mapped, Held(queries), 15, "l2"), truth(Held(base), Held(queries), 15, "l2"))
+
+
+def test_a_pair_has_the_same_distance_whatever_stands_beside_it() -> None:
+    rng = np.random.default_rng(9)
+    for d in (1, 7, 96, 5000, 8193, 20001):
+        a, b = rng.standard_normal((2, 9, d))
+        alone = [of_pairs("l2", a[i : i + 1], b[i : i + 1])[0] for i in range(9)]
+        assert of_pairs("l2", a, b).tolist() == alone
+
+
+def test_progress_ends_at_all_pairs() -> None:
+    told: list[tuple[int, int]] = []
+    base, queries = Held(plain(np.random.default_rng(1), 1000, 4)), Held(np.ones((600, 4), np.float32))
+    truth(base, queries, 3, "l2", threads=2, block=100, progress=lambda *pair: told.append(pair))
+    assert told[-1] == (600_000, 600_000)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+BASE = np.arange(1, 21, dtype=np.float32).reshape(5, 4)
+
+
+def changed(at: tuple[int, ...], value: float) -> Array:
+    made = BASE.copy()
+    made[at] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    ("base", "queries", "k", "metric", "said"),
+    [
+        (BASE, BASE[:, :3], 2, "l2", "the base has 4 dimensions and the queries have 3"),
+        (BASE, BASE, 6, "l2", "k is 6, but the base has 5 vectors: ask for at most 5"),
+        (BASE, BASE, 0, "l2", "k is at least 1, found 0"),
+        (BASE, BASE, 2, "hamming", "the metric is one of l2, ip, cosine, found 'hamming'"),
+        (BASE, BASE[:0], 2, "l2", "queries: 0 rows of 4 dimensions; there must be some"),
+        (changed((3, 1), np.nan), BASE, 2, "l2", "base: the vector at position 3 holds NaN or infinite"),
+        (changed((4, 0), np.inf), BASE, 2, "cosine", "base: the vector at position 4 holds NaN or infinite"),
+        (changed((2,), 0), BASE, 2, "cosine", "base: the vector at position 2 is zero, and under cosine"),
+        (BASE, changed((1, 1), np.nan), 2, "ip", "queries: 1 of 5 rows hold NaN or infinite numbers"),
+        (BASE, changed((1,), 0), 2, "cosine", "queries: 1 of 5 rows are zero, the first at position 1"),
+        (BASE.astype(float) * 1e200, BASE, 2, "l2", "base: the vector at position 0 holds numbers beyond 1e"),
+        (BASE, BASE.astype(float) * 1e200, 2, "l2", "queries: the vector at position 0 holds numbers beyond"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_searched_is_refused_by_its_place(
+    base: Array, queries: Array, k: int, metric: str, said: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        truth(Held(base), Held(queries), k, metric, threads=1, block=2)
+    assert said in str(caught.value)
+
+
+def test_a_thread_that_fails_stops_the_others() -> None:
+    base = np.ones((100_000, 4), np.float32)
+    base[5, 0] = np.nan
+    seen: list[int] = []
+    with pytest.raises(InputError, match="position 5 holds"):
+        list(Threads(2)(Held(base), BASE, [Task(0, 100_000, 2, "l2", 10)], seen.append))
+    assert sum(seen) < 5 * 50_000
