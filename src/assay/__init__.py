@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from assay.core.tables import Queries as Queries
     from assay.core.tables import Run as Run
     from assay.core.tables import Scores as Scores
+    from assay.core.vectors import Neighbors as Neighbors
+    from assay.core.vectors import Vectors as Vectors
     from assay.datasets import Collection as Collection
     from assay.datasets import open_run as open_run
     from assay.datasets import read as read
     from assay.datasets import write as write
     from assay.datasets.guide import query_id as query_id
+    from assay.datasets.vectors import read_vectors as read_vectors
+    from assay.datasets.vectors import write_vectors as write_vectors
     from assay.evaluation import Evaluation as Evaluation
     from assay.evaluation import evaluate as evaluate
     from assay.evaluation.compare import Comparisons as Comparisons
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
     from assay.evaluation.failures import failures as failures
     from assay.evaluation.gate import Verdict as Verdict
     from assay.evaluation.gate import gate as gate
+    from assay.indexes.index import Index as Index
+    from assay.indexes.truth import truth as truth
     from assay.measures import Measure as Measure
     from assay.measures import measure as measure
     from assay.measures import parse as parse
@@ -63,11 +69,15 @@ _HOMES = {
     "assay.core.records": ("Experiment",),
     "assay.core.tables": ("Documents", "Qrels", "Queries", "Run", "Scores"),
     "assay.datasets": ("Collection", "open_run", "read", "write"),
+    "assay.core.vectors": ("Neighbors", "Vectors"),
     "assay.datasets.guide": ("query_id",),
+    "assay.datasets.vectors": ("read_vectors", "write_vectors"),
     "assay.evaluation": ("Evaluation", "evaluate"),
     "assay.evaluation.compare": ("Comparisons", "compare"),
     "assay.evaluation.failures": ("Failures", "failures"),
     "assay.evaluation.gate": ("Verdict", "gate"),
+    "assay.indexes.index": ("Index",),
+    "assay.indexes.truth": ("truth",),
     "assay.measures": ("Measure", "measure", "parse"),
     "assay.store.store": ("Store",),
 }

@@ -22,7 +22,7 @@ def of_pairs(metric: str, queries: NDArray[Any], vectors: NDArray[Any]) -> Doubl
     >>> of_pairs("l2", np.array([[0, 0]], np.uint8), np.array([[3, 4]], np.uint8)).tolist()
     [5.0]
     """
-    return _FORMULAS[metric](_doubles(queries), _doubles(vectors))
+    return _FORMULAS[metric](queries, vectors)
 
 
 def _doubles(rows: NDArray[Any]) -> Doubles:
@@ -36,17 +36,22 @@ def _dot(a: Doubles, b: Doubles) -> Doubles:
     return made
 
 
-def _l2(a: Doubles, b: Doubles) -> Doubles:
-    difference = a - b
+def _l2(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
+    difference = np.subtract(queries, vectors, dtype=np.float64)
     return np.sqrt(_dot(difference, difference))
 
 
-def _ip(a: Doubles, b: Doubles) -> Doubles:
-    return 0.0 - _dot(a, b)  # not −0, which prints as if it were something else
+def _ip(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
+    return 0.0 - _dot(_doubles(queries), _doubles(vectors))  # not −0, which prints as something else
 
 
-def _cosine(a: Doubles, b: Doubles) -> Doubles:
+def _cosine(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
+    a, b = _doubles(queries), _doubles(vectors)
     return 1 - _dot(a, b) / np.sqrt(_dot(a, a) * _dot(b, b))
 
 
-_FORMULAS: dict[str, Callable[[Doubles, Doubles], Doubles]] = {"l2": _l2, "ip": _ip, "cosine": _cosine}
+_FORMULAS: dict[str, Callable[[NDArray[Any], NDArray[Any]], Doubles]] = {
+    "l2": _l2,
+    "ip": _ip,
+    "cosine": _cosine,
+}

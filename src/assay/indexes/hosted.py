@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import uuid
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
@@ -67,6 +68,12 @@ class Process:
         self._family: tuple[float, list[int]] = (0.0, [])
         self._asked = 0  # questions that were not answered yet
         self.peak: int | None = None  # the most memory seen
+
+    def pin(self, cpus: tuple[int, ...]) -> None:
+        """Let the process, and those that it started, run on these processors only."""
+        for pid in marked(self.mark, self._process.pid):
+            with suppress(ProcessLookupError):
+                _pin(pid, cpus)
 
     def ask(self, name: str, *arguments: Any) -> Any:
         """Have something done and wait for the answer."""

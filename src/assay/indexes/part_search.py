@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from assay.core.vectors import Neighbors, Vectors
 from assay.indexes.candidates import Candidates, Pairs
-from assay.indexes.score_limits import Rows, Sides, ruler, sides
+from assay.indexes.score_limits import Rows, Sides, Singles, ruler, sides
 
 BLOCK = 16384  # rows of the base that are made ready at once
 _QUERIES = 1024  # of a tile
-_ROWS = 512  # of a tile, at least
+_ROWS = 2048  # of a tile, at least
 _TILE = _QUERIES * _ROWS  # numbers of a product, so that they stay in the cache
 _READY = 4 << 20  # bytes of rows made ready at once, so that they stay in the cache
 
@@ -82,16 +82,27 @@ def _sift(rows: Rows, side: Sides, first: int, found: Candidates, before: int, s
     """Find which rows may be near to which queries; `before` them some rows were looked at."""
     count = side.factor.shape[1]
     limit = found.limit[first : first + count]
-    for start, stop in _steps(len(rows.factor), _TILE // count, max(before, found.places)):
+    for start, stop in _steps(len(rows.factor), _TILE // count, max(before, _ROWS)):
         part = rows.part(start, stop)
         product, near = space.tile(stop - start, count)
         np.matmul(part.factor, side.factor, out=product)
+        if before + start == 0:
+            _limit(limit, part, side, product, found.k)
         np.less_equal(product, limit, out=near)
         if len(part.wild):
             near[part.wild] = True
         flat = near.ravel().nonzero()[0]
         if len(flat):
             found.add(_pairs(part, side, first, flat, product))
+
+
+def _limit(limit: Singles, part: Rows, side: Sides, product: NDArray[Any], k: int) -> None:
+    """Draw the first limits from the first rows at once: without a limit every row is a candidate."""
+    if len(product) < k:
+        return
+    upper = product + (side.fixed + part.factor[:, -1:] * side.slope)
+    upper[part.wild] = np.inf
+    np.minimum(limit, np.partition(upper, k - 1, axis=0)[k - 1], out=limit)
 
 
 def _steps(rows: int, most: int, least: int) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """The indexes of faiss, each with its parameters as faiss spells them.
 
-What a search is made with is one object of faiss, made when it is set: a search then only passes it on.
+What a search is made with is kept in the index, or is one object of faiss that each search passes on.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class HNSW(_Faiss):
     def set_search(self, *, efSearch: int = 64) -> None:
         """Set how many candidates are held."""
         at_least(1, efSearch=efSearch)
-        self.chosen = faiss.SearchParametersHNSW(efSearch=efSearch)
+        self.index.hnsw.efSearch = efSearch  # passing it with each search would take longer
 
 
 class NSG(_Faiss):
