@@ -233,10 +233,17 @@ def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
         "category: paraphrase",
         "passed:",
         "dimensions 160 → 30",
+        "Robustness-0.9@10",
+        "faiss.ivfflat  nlist=256",
     ):
         assert said in done.stdout
-    left = "assay.toml bm25.run compare.html failures.html helpcentre lsa.run report.html store"
-    assert sorted(os.listdir(tmp_path / "assay-demo")) == left.split()
+    left = "assay.toml base.fbin bench bench.toml bm25.run compare.html failures.html helpcentre lsa.run"
+    assert sorted(os.listdir(tmp_path / "assay-demo")) == [
+        *left.split(),
+        "queries.fbin",
+        "report.html",
+        "store",
+    ]
 
 
 def test_what_the_demo_leaves_can_be_played_with(tmp_path: Path) -> None:

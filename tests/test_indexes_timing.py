@@ -28,14 +28,14 @@ class Server:
     def __init__(self, clock: Simulated, stall: int = 200_000_000) -> None:
         self.clock, self.stall = clock, stall
 
-    def __call__(self, i: int) -> object:
+    def __call__(self, i: int, k: int) -> object:
         self.clock.time += self.stall if i % 500 == 499 else 1_000_000
         return np.array([[i]])
 
 
 def test_a_closed_loop_does_not_see_a_stall() -> None:
     clock = Simulated()
-    loop = closed_loop(Server(clock), 13_500, clock)
+    loop = closed_loop(Server(clock), range(13_500), 1, clock)
     found = latency(loop.ends - loop.starts)
     assert (found["p90_ms"], found["p99_ms"]) == (1.0, 1.0)
 
@@ -43,7 +43,7 @@ def test_a_closed_loop_does_not_see_a_stall() -> None:
 def test_an_open_loop_counts_from_the_intended_start() -> None:
     clock = Simulated()
     due = schedule(450, 13_500)
-    loop = open_loop(Server(clock), due, clock)
+    loop = open_loop(Server(clock), range(13_500), 1, due, clock)
     found = latency(loop.ends - due)
     assert found["p90_ms"] == pytest.approx(137.7, abs=0.05)
     assert found["p99_ms"] == pytest.approx(193.9, abs=0.05)
@@ -82,7 +82,7 @@ def test_every_request_is_answered_once_whatever_the_clients(clients: int) -> No
 def test_a_search_is_not_sent_before_it_is_due() -> None:
     clock = timing.Monotonic()
     due = schedule(2000, 40, seed=1) + clock.now()
-    loop = open_loop(lambda i: None, due, clock)
+    loop = open_loop(lambda i, k: None, range(40), 1, due, clock)
     assert (loop.starts >= due).all()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from threading import Thread
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Ticks = NDArray[np.int64]  # nanoseconds
 Search = Callable[[NDArray[Any], int], NDArray[np.int64]]
-Make = Callable[[int], Any]  # what is asked for one query, by its number
+Ask = Callable[[Any, int], Any]  # a search for one query
 
 _SPIN = 200_000  # nanoseconds before a query is due in which the clock is watched, not slept
 
@@ -83,9 +83,9 @@ def closed(search: Search, requests: NDArray[Any], k: int, clients: int = 1, sta
     clock.wait(start)
     with _still():
         if clients == 1:
-            loop = closed_loop(lambda i: search(rows[i], k), len(rows), clock)
+            loop = closed_loop(search, rows, k, clock)
         else:
-            loop = open_loop(lambda i: search(rows[i], k), np.zeros(len(rows), np.int64), clock, clients)
+            loop = open_loop(search, rows, k, np.zeros(len(rows), np.int64), clock, clients)
     return _timed(loop, k)
 
 
@@ -94,29 +94,27 @@ def scheduled(search: Search, requests: NDArray[Any], k: int, due: Ticks, client
     rows = [requests[i : i + 1] for i in range(len(requests))]
     clock = Monotonic(spin=clients == 1)
     with _still():
-        loop = open_loop(lambda i: search(rows[i], k), due + start, clock, clients)
+        loop = open_loop(search, rows, k, due + start, clock, clients)
     loop.starts[:] = due + start
     return _timed(loop, k)
 
 
-def closed_loop(ask: Make, n: int, clock: Clock) -> Loop:
-    """Ask n times, each as soon as the last is answered."""
-    loop = Loop(np.zeros(n, np.int64), np.zeros(n, np.int64), [None] * n, "")
-    now, starts, ends, found = clock.now, loop.starts, loop.ends, loop.found
-    problem = ""
-    for i in range(n):
-        begin = now()
+def closed_loop(search: Ask, rows: Sequence[Any], k: int, clock: Clock) -> Loop:
+    """Ask for each row as soon as the last is answered, and do nothing else meanwhile."""
+    now, n, problem = clock.now, len(rows), ""
+    starts, ends, found = [0] * n, [-1] * n, [None] * n
+    for i, row in enumerate(rows):
+        starts[i] = now()
         try:
-            found[i] = ask(i)
+            found[i] = search(row, k)
             ends[i] = now()
         except Exception as error:
-            ends[i], problem = -1, problem or _said(error)
-        starts[i] = begin
-    return loop._replace(problem=problem)
+            problem = problem or _said(error)
+    return Loop(np.array(starts, np.int64), np.array(ends, np.int64), found, problem)
 
 
-def open_loop(ask: Make, due: Ticks, clock: Clock, clients: int = 1) -> Loop:
-    """Ask when each is due, or as soon after as a client is free."""
+def open_loop(search: Ask, rows: Sequence[Any], k: int, due: Ticks, clock: Clock, clients: int = 1) -> Loop:
+    """Ask for each row when it is due, or as soon after as a client is free."""
     n = len(due)
     loop = Loop(np.zeros(n, np.int64), np.zeros(n, np.int64), [None] * n, "")
     problems: list[str] = []
@@ -127,7 +125,7 @@ def open_loop(ask: Make, due: Ticks, clock: Clock, clients: int = 1) -> Loop:
             clock.wait(int(due[i]))
             loop.starts[i] = clock.now()
             try:
-                loop.found[i] = ask(i)
+                loop.found[i] = search(rows[i], k)
                 loop.ends[i] = clock.now()
             except Exception as error:
                 loop.ends[i] = -1
