@@ -19,7 +19,7 @@ class Trial(NamedTuple):
     metrics: tuple[str, ...] = METRICS  # the same as the class lists
     steady: bool = True  # one query gets the same answer alone and among others, to the last place
     server: bool = False  # the work is done by a server, whose threads are not looked at
-    slow: bool = False  # to start, in every process: tried under its first metric only
+    slow: bool = False  # to start, in every process: tried under its first metric, not on few vectors
 
 
 TRIALS: dict[str, Trial] = {

@@ -221,7 +221,7 @@ def test_what_is_saved_has_bytes_and_gives_the_same_answers_in_another_process(
     assert same(found.positions, record.generous) >= 0.99
 
 
-@pytest.mark.parametrize("name", TRIALS)
+@pytest.mark.parametrize("name", [name for name, trial in TRIALS.items() if not trial.slow])
 def test_few_or_equal_vectors_are_answered_or_refused_in_words(name: str, tmp_path: Path) -> None:
     metric = TRIALS[name].metrics[0]
     rows = data(metric)[0]
