@@ -137,7 +137,7 @@ def bare(engine: str, path: Path, queries: Mapped, ef: int) -> Bare:
 def rounds(index: Hosted, one: Bare, twin: Bare, queries: Vectors, mode: str) -> list[Round]:
     """Queries per second through Assay and of two bare loops, in another order each round."""
     asked: list[Callable[[], float]] = [
-        lambda: float(len(queries) / index.ask(mode, queries, K).seconds),
+        lambda: float(len(queries) / index.timed(queries, K, mode).seconds),
         lambda: passed(one, mode),
         lambda: passed(twin, mode),
     ]

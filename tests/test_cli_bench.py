@@ -106,7 +106,7 @@ def test_a_file_is_measured_and_told_in_plain_lines_where_nobody_watches(swept: 
 def test_what_is_kept_has_the_documented_columns(swept: Swept) -> None:
     folder, _ = swept
     assert sorted(path.name.partition("-")[0] for path in Path(folder).iterdir()) == [
-        "sweep.json", "trials", "trials.parquet", "truth",
+        ".lock", "sweep.json", "trials", "trials.parquet", "truth",
     ]  # fmt: skip
     single = pl.read_parquet(f"{folder}/trials.parquet").filter(pl.col("mode") == "single")
     assert single.filter(pl.col("search.rows") == 1500)["measures.R@5"].to_list() == [1.0]

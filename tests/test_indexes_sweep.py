@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.core.errors import ConfigurationError, FormatError
+from assay.core.errors import ConfigurationError, FormatError, InputError
 from assay.indexes.hits import Judge
 from assay.indexes.plan import Asking, Build, Entry, cases, name_of
-from assay.indexes.results import Results
-from assay.indexes.summary import trial, trials
+from assay.indexes.results import Repetition, Results
+from assay.indexes.summary import scored, trial, trials
 from assay.indexes.sweep import Event, Options, Sweep
 from benches import OTHERS, install_others, small
 
@@ -157,6 +157,39 @@ def test_a_failed_trial_is_run_again_only_when_asked(tmp_path: Path) -> None:
     assert [event.what for event in seen[1:]] == ["building", "built", "failed"]
 
 
+def test_a_failure_costs_one_pass_when_failed_trials_are_run_again(tmp_path: Path) -> None:
+    seen: list[Event] = []
+    options = Options(repetitions=3, warmup=0, retry=True)
+    sweep(tmp_path / "out", entry({}, {"fails": ["refuse"]}), options=options).run(seen.append)
+    assert [event.what for event in seen].count("failed") == 1
+
+
+def test_a_trial_with_all_its_passes_is_done_even_if_nobody_came_to_say_so(tmp_path: Path) -> None:
+    sweep(tmp_path / "out").run()
+    results = Results(tmp_path / "out")
+    key = results.keys()[0]
+    results.put_trial(key, (results.trial(key) or {}) | {"status": "begun"})  # as a kill leaves it
+    sweep(tmp_path / "out").run()
+    assert (results.trial(key) or {})["status"] == "done"
+
+
+def test_queries_that_were_never_asked_are_left_out() -> None:
+    asked = np.arange(10)
+    some = Repetition(asked, DATA.truth.positions[:10, :5], np.empty(0, np.int64), 1.0, 0, {})
+    recall = scored(some, judge()).recall
+    assert recall[:10].tolist() == [1.0] * 10
+    assert np.isnan(recall[10:]).all()
+
+
+def test_a_saved_index_that_is_damaged_is_built_again(tmp_path: Path) -> None:
+    sweep(tmp_path / "out", options=Options(repetitions=1, keep=True)).run()
+    saved = next((tmp_path / "out" / "indexes").glob("*/vectors.npy"))
+    saved.write_bytes(b"torn")
+    seen: list[Event] = []
+    sweep(tmp_path / "out", options=Options(repetitions=2, keep=True)).run(seen.append)
+    assert [event.what for event in seen].count("done") == 2
+
+
 def test_an_engine_that_only_pretends_is_marked(tmp_path: Path) -> None:
     sweep(tmp_path / "out", entry(name="pretending", search={"rows": [10]})).run()
     found = trials(Results(tmp_path / "out"), judge())
@@ -215,6 +248,12 @@ def test_everything_wrong_with_a_plan_is_said_at_once(tmp_path: Path) -> None:
     assert "there is no engine 'no-such-engine'" in said
     assert "puck: the engine puck needs" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_two_sweeps_do_not_run_in_one_folder(tmp_path: Path) -> None:
+    first = sweep(tmp_path / "out")
+    with first.results.locked(), pytest.raises(InputError, match="another sweep runs in this folder"):
+        sweep(tmp_path / "out").run()
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:

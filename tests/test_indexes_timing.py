@@ -55,7 +55,7 @@ def test_a_failed_search_is_counted_and_has_no_latency() -> None:
             raise ValueError("no such luck")
         return np.zeros((1, k), np.int64)
 
-    made = timing.closed(ask, np.arange(3)[:, None], 2)
+    made = timing.closed(ask, timing.single_rows(np.arange(3)[:, None]), 2)
     assert made.errors == 1
     assert made.problem == "ValueError: no such luck"
     assert made.latencies is not None
@@ -71,10 +71,10 @@ def test_every_request_is_answered_once_whatever_the_clients(clients: int) -> No
         seen.append(int(queries[0, 0]))
         return np.full((1, k), queries[0, 0])
 
-    closed = timing.closed(ask, np.arange(50)[:, None], 1, clients)
-    opened = timing.scheduled(
-        ask, np.arange(50)[:, None], 1, schedule(20_000, 50), clients, timing.Monotonic().now()
-    )
+    rows = timing.single_rows(np.arange(50)[:, None])
+    closed = timing.closed(ask, rows, 1, clients)
+    now = timing.Monotonic().now()
+    opened = timing.scheduled(ask, rows, 1, schedule(20_000, 50), clients, now)
     assert closed.positions[:, 0].tolist() == opened.positions[:, 0].tolist() == list(range(50))
     assert sorted(seen) == sorted([*range(50), *range(50)])
 

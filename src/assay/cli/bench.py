@@ -170,7 +170,7 @@ def _save(arguments: argparse.Namespace, found: Sequence[Trial], results: Result
     done = [one for one in found if one.status == "done"]
     made = []
     for one in done:
-        name = arguments.save if len(done) == 1 else f"{arguments.save}/{one.label} ({one.mode})"
+        name = arguments.save if len(done) == 1 else f"{arguments.save}/{one.label} ({one.way})"
         experiment = experiment_of_trial(one, name, data, tags=arguments.tag, note=arguments.note)
         made.append((experiment, scores_of_trial(results, one, judge)))
     keep(arguments.store, made)

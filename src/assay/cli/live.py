@@ -8,6 +8,7 @@ from threading import Event as Flag
 from threading import Lock, Thread
 from typing import Self, TextIO
 
+from assay.indexes.plan import told
 from assay.indexes.summary import quick
 from assay.indexes.sweep import Event, Sweep
 from assay.indexes.trials import spelled
@@ -62,7 +63,7 @@ class Live:
 
     def _row(self, key: str) -> LiveRow:
         case = self.names[key]
-        build, search = spelled(case.build.parameters), spelled(case.search)
+        build, search = spelled(told(case.build.parameters)), spelled(case.search)
         return (case.build.engine, build, search, case.asking.mode, self.states[key], *self._figures(key))
 
     def _figures(self, key: str) -> tuple[float | None, float | None, float | None]:

@@ -15,14 +15,17 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from assay.core.errors import AssayError, EngineError, InputError
 from assay.core.vectors import Vectors
 from assay.indexes.index import Setup
-from assay.indexes.processes import end, held, marked
+from assay.indexes.processes import end, held, marked, threads_of
 from assay.indexes.timing import Timed
 from assay.indexes.worker import Built, Described
 
 _SOURCES = str(Path(__file__).parents[2])
+_START = "import sys; sys.path.append({sources!r}); from assay.indexes.worker import main; main({fd})"
 _PAUSE = 0.05  # seconds between two looks at a process
 _THREADS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS",
@@ -53,7 +56,7 @@ class Process:
             [
                 python or sys.executable,
                 "-c",
-                f"from assay.indexes.worker import main; main({theirs.fileno()})",
+                _START.format(sources=_SOURCES, fd=theirs.fileno()),
             ],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
@@ -67,13 +70,13 @@ class Process:
         self._channel = Connection(ours.detach())
         self._family: tuple[float, list[int]] = (0.0, [])
         self._asked = 0  # questions that were not answered yet
-        self.peak: int | None = None  # the most memory seen
 
     def pin(self, cpus: tuple[int, ...]) -> None:
         """Let the process, and those that it started, run on these processors only."""
         for pid in marked(self.mark, self._process.pid):
-            with suppress(ProcessLookupError):
-                _pin(pid, cpus)
+            for thread in threads_of(pid):
+                with suppress(ProcessLookupError):
+                    _pin(thread, cpus)
 
     def ask(self, name: str, *arguments: Any) -> Any:
         """Have something done and wait for the answer."""
@@ -106,13 +109,11 @@ class Process:
         if self.timeout is not None and seconds > self.timeout:
             self.kill()
             raise EngineError(f"{name} did not end within {self.timeout:g} s")
-        size = held(self.family())
-        if size is not None:
-            self.peak = max(self.peak or 0, size)
-            if self.memory is not None and size > self.memory:
-                self.kill()
-                taken, allowed = (f"{bytes_ / 2**20:,.0f} MB" for bytes_ in (size, self.memory))
-                raise EngineError(f"{name} took {taken} of memory, and {allowed} are allowed")
+        size = held(self.family()) if self.memory is not None else None
+        if size is not None and self.memory is not None and size > self.memory:
+            self.kill()
+            taken, allowed = (f"{bytes_ / 2**20:,.0f} MB" for bytes_ in (size, self.memory))
+            raise EngineError(f"{name} took {taken} of memory, and {allowed} are allowed")
 
     def family(self) -> list[int]:
         """The process and those it started; looked for anew once a second."""
@@ -226,7 +227,13 @@ class Hosted(Process):
     ) -> Timed:
         """Search in one `batch`, or for one query after another (`single`)."""
         self.ask("set_search", search or {})
-        made: Timed = self.ask(mode, queries, k)
+        return self.timed(queries, k, mode)
+
+    def timed(self, queries: Vectors, k: int, mode: str = "batch") -> Timed:
+        """Search as the last `set_search` says."""
+        if mode == "single":
+            self.ask("ready", queries, np.arange(len(queries)))
+        made: Timed = self.ask(mode, k) if mode == "single" else self.ask(mode, queries, k)
         return made
 
     def kill(self) -> None:
@@ -237,12 +244,10 @@ class Hosted(Process):
 
 
 def _environment(threads: int, mark: str) -> dict[str, str]:
-    path = os.pathsep.join(filter(None, (_SOURCES, os.environ.get("PYTHONPATH"))))
     return {
         **os.environ,
         **dict.fromkeys(_THREADS, str(threads)),
         "ASSAY_HOSTED": mark,
-        "PYTHONPATH": path,
         "PYTHONUNBUFFERED": "1",
     }
 

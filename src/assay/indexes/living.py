@@ -83,9 +83,12 @@ class Living:
         if self.results.built(self.key) is None:
             return False
         hosted = self._hosted = self._new()
-        if hosted.described.loads:
-            hosted.load()
-            return True
+        try:
+            if hosted.described.loads:
+                hosted.load()
+                return True
+        except EngineError:  # what was saved is damaged: it is built again
+            pass
         self.close()
         return False
 

@@ -10,6 +10,7 @@ from assay.indexes.percentiles import fewest, percentile_ms
 from assay.indexes.timing import Timed
 
 SATURATED = 0.98  # of the offered rate: below, the system does not keep up
+_DEEP = 64  # times below the rate of a closed loop: where that is too much, the objective is out of reach
 _STEP = 1.05  # between the rate that meets an objective and one that does not: near enough
 
 
@@ -48,7 +49,7 @@ def requests(rate: float, seconds: float, percentile: float = 99.0) -> int:
 def capacity(
     offer: Callable[[float], Timed], percentile: float, within_ms: float, fastest: float
 ) -> Capacity:
-    """Search for the highest rate that meets the objective, from the rate of a closed loop downward."""
+    """Search for the highest rate that meets the objective, around the rate of a closed loop."""
     probes: list[Probe] = []
     best: Timed | None = None
     low, high = 0.0, fastest * 2
@@ -61,7 +62,7 @@ def capacity(
             low, best = rate, timed
         else:
             high = rate
-        if not low and rate < fastest / 1000:
+        if not low and rate < fastest / _DEEP:
             return Capacity(None, probes, None)
         rate = math.sqrt(low * high) if low else high / 2
     return Capacity(low, probes, best)

@@ -17,7 +17,7 @@ from assay.indexes.trials import label
 
 MODES = ("single", "batch", "open", "capacity")
 Parameters = Mapping[str, Any]
-_SECRET = ("api_key", "password", "token")
+_SECRET = ("key", "password", "pwd", "secret", "token")  # a part of a name
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,18 @@ def told(parameters: Parameters) -> dict[str, Any]:
     >>> told({"url": "https://me:secret@host/x", "api_key": "secret", "m": 16})
     {'url': 'https://me@host/x', 'api_key': '…', 'm': 16}
     """
-    made = {name: "…" if name in _SECRET and value else value for name, value in parameters.items()}
+    made = {
+        name: "…" if value and any(part in name for part in _SECRET) else value
+        for name, value in parameters.items()
+    }
     return {
         name: _without_password(value) if isinstance(value, str) else value for name, value in made.items()
     }
 
 
 def _without_password(text: str) -> str:
-    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", text)
+    text = re.sub(r"(://[^/:@]*):[^\s]*@", r"\1@", text)
+    return re.sub(r"(?i)((?:password|token|secret|api_key|pwd)\s*=\s*)[^\s&;]+", r"\1…", text)
 
 
 def machine() -> dict[str, Any]:

@@ -22,6 +22,14 @@ def marked(mark: str, first: int) -> list[int]:
     return [first, *(pid for pid in _numbers() if pid != first and wanted in _environment(pid))]
 
 
+def threads_of(pid: int) -> list[int]:
+    """The threads of a process, the process itself where nobody tells."""
+    try:
+        return [int(name) for name in os.listdir(_PROC / str(pid) / "task")]
+    except OSError:
+        return [pid]
+
+
 def _numbers() -> list[int]:
     return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
 

@@ -9,10 +9,12 @@ indexes/KEY/                    an index that was built, until its trials are do
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.core.errors import FormatError
+from assay.core.errors import FormatError, InputError
 from assay.core.files import put_in_place
 from assay.indexes.timing import Timed
 
@@ -126,6 +128,19 @@ class Results:
         """Keep one row per trial, for other tools to read."""
         with put_in_place(self.folder / "trials.parquet") as path:
             pl.DataFrame(rows, infer_schema_length=None, strict=False).write_parquet(path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from running in the same folder."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / ".lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise InputError(
+                    f"{self.folder}: another sweep runs in this folder; wait for it, or name another with -o"
+                ) from None
+            yield
 
     def put_about(self, found: Mapping[str, Any]) -> None:
         """Remember what the sweep is of."""

@@ -21,7 +21,7 @@ _AHEAD = 50_000_000  # nanoseconds from now to the start of a schedule: every cl
 def run(index: Living, case: Case, queries: Vectors, k: int, warmup: int, number: int) -> Repetition:
     """One pass, after a warm-up that is thrown away."""
     asking = case.asking
-    crew = index.crew(asking.clients)
+    crew = index.crew(1 if asking.mode == "batch" else min(asking.clients, len(queries)))
     for hosted in crew:
         hosted.ask("set_search", dict(case.search))
         hosted.ask("warm", queries, k, warmup)
@@ -56,11 +56,18 @@ def _shared(
     crew: list[Hosted], mode: str, clients: int, queries: Vectors, k: int, numbers: Positions, *more: Ticks
 ) -> Timed:
     """Requests that the processes of a crew take in turns."""
+    parts = [slice(turn, None, len(crew)) for turn in range(len(crew))]
+    for hosted, part in zip(crew, parts, strict=True):
+        hosted.ask("ready", queries, numbers[part])
     start = time.perf_counter_ns() + _AHEAD
-    for turn, hosted in enumerate(crew):
-        part = slice(turn, None, len(crew))
-        hosted.tell(mode, queries, k, numbers[part], clients // len(crew), start, *(m[part] for m in more))
-    return merged([hosted.answer(mode) for hosted in crew])
+    try:
+        for hosted, part in zip(crew, parts, strict=True):
+            hosted.tell(mode, k, clients // len(crew), start, *(m[part] for m in more))
+        return merged([hosted.answer(mode) for hosted in crew])
+    except BaseException:
+        for hosted in crew[1:] and crew:  # the answers of the others would be taken for those to come
+            hosted.kill()
+        raise
 
 
 def merged(parts: list[Timed]) -> Timed:
@@ -76,10 +83,11 @@ def merged(parts: list[Timed]) -> Timed:
         latencies[turn :: len(parts)] = part.latencies
     return Timed(
         positions,
-        max(part.seconds for part in parts),
+        max(part.began / 1e9 + part.seconds for part in parts) - min(part.began for part in parts) / 1e9,
         latencies,
         sum(part.errors for part in parts),
         next((part.problem for part in parts if part.problem), ""),
+        min(part.began for part in parts),
     )
 
 

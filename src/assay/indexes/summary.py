@@ -82,7 +82,7 @@ def _scored(passes: list[Repetition], judge: Judge, deltas: Sequence[float], lev
     return {
         "measures": {name: estimate(found, kinds[name], level) for name, found in values.items()},
         "zero_hits": int(((hits.counts == 0) & (hits.out_of > 0)).sum()),
-        "undefined": int((hits.out_of == 0).sum()),
+        "undefined": int((judge.out_of == 0).sum()),
     }
 
 
@@ -95,18 +95,19 @@ def per_query(hits: Hits, deltas: Sequence[float] = DELTAS) -> dict[str, Doubles
 
 
 def scored(one: Repetition, judge: Judge) -> Hits:
-    """The hits of each query in one pass."""
+    """The hits of each query in one pass; one that was never asked has none to be judged."""
     n = len(judge.out_of)
-    answers = np.full((n, one.ids.shape[1]), -1, np.int64)
-    answers[one.queries[:n]] = one.ids[:n]
-    return judge.hits(answers)
+    answers, asked = np.full((n, one.ids.shape[1]), -1, np.int64), np.zeros(n, np.bool_)
+    answers[one.queries[:n]], asked[one.queries[:n]] = one.ids[:n], True
+    hits = judge.hits(answers)
+    return hits._replace(out_of=np.where(asked, hits.out_of, 0))
 
 
 def _timed(passes: list[Repetition], known: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"errors": sum(one.errors for one in passes)}
-    capacities = [one.extra["capacity"] for one in passes if one.extra.get("capacity") is not None]
+    capacities = [one.extra["capacity"] for one in passes if "capacity" in one.extra]
     rates = [(len(one.queries) - one.errors) / one.seconds for one in passes]
-    made["capacity"] = spread(capacities)
+    made["capacity"] = None if None in capacities else spread(capacities)  # not met once: not to be relied on
     made["qps"] = spread(rates)
     latencies = np.concatenate([one.latencies for one in passes])
     if len(latencies):

@@ -123,6 +123,8 @@ class Sweep:
         """A trial with its key: data, engine and version, parameters, machine."""
         version = self.described[case.build.engine, case.build.python].version
         same = {**self.data.identity(), "version": version, "machine": self.machine}
+        if case.build.python is not None:
+            same["python"] = case.build.python
         return Planned(name_of(same | case.identity()), name_of(same | case.build.identity()), case)
 
     def pending(self, planned: Planned) -> list[int]:
@@ -135,10 +137,16 @@ class Sweep:
 
     def run(self, watch: Watch = lambda event: None) -> None:
         """Run what is not finished."""
-        self.results.put_about(self.about())
+        with self.results.locked():
+            self._run(watch)
+
+    def _run(self, watch: Watch) -> None:
         waiting = [planned for planned in self.planned if self.pending(planned)]
+        if waiting or self.results.trial(self.planned[0].key) is None:
+            self.results.put_about(self.about())
         for planned in self.planned:
             if planned not in waiting:
+                self._settle(planned)
                 watch(Event("known", planned.key))
         if not waiting:
             return
@@ -147,6 +155,13 @@ class Sweep:
             _Round(self, waiting, scratch, watch).run()
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+    def _settle(self, planned: Planned) -> None:
+        """Say of a trial that it is done where all its passes are there and nobody came to say so."""
+        known = self.results.trial(planned.key)
+        enough = len(self.results.repetitions(planned.key)) >= self.options.repetitions
+        if known and enough and known["status"] != "done":
+            self.results.put_trial(planned.key, known | {"status": "done", "reason": ""})
 
     def about(self) -> dict[str, Any]:
         """What the sweep is of."""
@@ -162,6 +177,7 @@ class _Round:
     def __init__(self, sweep: Sweep, waiting: list[Planned], scratch: Path, watch: Watch) -> None:
         data, self.sweep, self.watch, self.waiting = sweep.data, sweep, watch, waiting
         self.results, self.options = sweep.results, sweep.options
+        self.failed: set[str] = set()  # in this round
         self.base: Vectors = as_engines_take(data.base, data.metric, scratch / "base")
         self.queries: Vectors = as_engines_take(data.queries, data.metric, scratch / "queries")
         self.judge = Judge(data.truth, data.k, data.base, data.queries, data.metric, self.options.policy)
@@ -218,7 +234,7 @@ class _Round:
                 self._pass(planned, number, living[planned.build_key])
 
     def _pass(self, planned: Planned, number: int, index: Living) -> None:
-        if number not in self.sweep.pending(planned):  # it failed in the meantime
+        if planned.key in self.failed:
             return
         data = self.sweep.data
         try:
@@ -234,6 +250,7 @@ class _Round:
             self.watch(Event("done", planned.key))
 
     def _failed(self, planned: Planned, reason: str, about: dict[str, Any]) -> None:
+        self.failed.add(planned.key)
         self._remember(planned, about, status="failed", reason=reason)
         self.watch(Event("failed", planned.key, said=reason))
 
@@ -248,6 +265,7 @@ class _Round:
             **case.identity(),
             **about,
             "policy": self.options.policy,
+            "warmup": self.options.warmup,
             **built,
         }
         state = {"status": status, "reason": reason, "machine": self.sweep.machine}

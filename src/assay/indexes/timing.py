@@ -56,6 +56,7 @@ class Timed(NamedTuple):
     latencies: Ticks | None = None  # of each query; none in a batch, −1 where a search failed
     errors: int = 0
     problem: str = ""  # what the first failed search said
+    began: int = 0  # when the first request started, by the clock that all processes share
 
 
 class Loop(NamedTuple):
@@ -76,9 +77,13 @@ def batch(search: Search, queries: NDArray[Any], k: int) -> Timed:
     return Timed(np.asarray(positions, np.int64), seconds)
 
 
-def closed(search: Search, requests: NDArray[Any], k: int, clients: int = 1, start: int = 0) -> Timed:
+def single_rows(queries: NDArray[Any]) -> list[NDArray[Any]]:
+    """Queries as requests, each by itself."""
+    return [queries[i : i + 1] for i in range(len(queries))]
+
+
+def closed(search: Search, rows: Sequence[Any], k: int, clients: int = 1, start: int = 0) -> Timed:
     """One request after another, each client sending its next when the last is answered."""
-    rows = [requests[i : i + 1] for i in range(len(requests))]
     clock = Monotonic(spin=False)
     clock.wait(start)
     with _still():
@@ -89,9 +94,8 @@ def closed(search: Search, requests: NDArray[Any], k: int, clients: int = 1, sta
     return _timed(loop, k)
 
 
-def scheduled(search: Search, requests: NDArray[Any], k: int, due: Ticks, clients: int, start: int) -> Timed:
+def scheduled(search: Search, rows: Sequence[Any], k: int, due: Ticks, clients: int, start: int) -> Timed:
     """Requests sent when they are due (nanoseconds after the start); latency is counted from then."""
-    rows = [requests[i : i + 1] for i in range(len(requests))]
     clock = Monotonic(spin=clients == 1)
     with _still():
         loop = open_loop(search, rows, k, due + start, clock, clients)
@@ -165,7 +169,8 @@ def _timed(loop: Loop, k: int) -> Timed:
         if answer is not None:
             row[:] = answer[0]
     seconds = (max(loop.ends.max(), loop.starts.max()) - loop.starts.min()) / 1e9
-    return Timed(found, float(seconds), latencies, int(failed.sum()), loop.problem)
+    began = int(loop.starts.min())
+    return Timed(found, float(seconds), latencies, int(failed.sum()), loop.problem, began)
 
 
 def _said(error: Exception) -> str:
@@ -175,7 +180,6 @@ def _said(error: Exception) -> str:
 @contextmanager
 def _still() -> Iterator[None]:
     """Nothing is collected while the clock runs."""
-    gc.collect()
     gc.disable()
     try:
         yield

@@ -62,6 +62,14 @@ class Trial:
     note: str = ""
 
     @property
+    def way(self) -> str:
+        """How it was asked, in one line."""
+        told = {name: self.asking.get(name) for name in ("rate", "percentile", "within_ms")}
+        told["clients"] = self.asking.get("clients") if self.asking.get("clients", 1) > 1 else None
+        said = [f"{name}={value:g}" for name, value in told.items() if value is not None]
+        return " ".join([self.mode, *said])
+
+    @property
     def recall(self) -> Estimate | None:
         """The mean recall at the trial's k."""
         return self.measures.get(f"R@{self.k}")

@@ -6,8 +6,11 @@ NumPy and the engine are loaded here, so that an engine may live in an environme
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
+import signal
+import sys
 import time
 import traceback
 from multiprocessing.connection import Connection
@@ -77,6 +80,7 @@ class Worker:
     def __init__(self) -> None:
         self.index: Index | None = None
         self._queries: tuple[Any, NDArray[np.float32]] | None = None
+        self._requests: list[NDArray[np.float32]] = []
 
     def describe(self, name: str) -> Described:
         """What the engine of a name says of itself."""
@@ -123,20 +127,18 @@ class Worker:
         """All queries in one call."""
         return timing.batch(self._index().search, self._rows(queries), k)
 
-    def single(
-        self, queries: Vectors, k: int, numbers: Positions | None = None, clients: int = 1, start: int = 0
-    ) -> Timed:
-        """The queries of these numbers, or all, one after another."""
-        found = self._rows(queries)
-        requests = found if numbers is None else found[numbers]
-        return timing.closed(self._index().search, requests, k, clients, start)
+    def ready(self, queries: Vectors, numbers: Positions) -> None:
+        """Lay out the queries of these numbers as requests, before any clock runs."""
+        self._requests = timing.single_rows(self._rows(queries)[numbers])
+        gc.collect()
 
-    def scheduled(
-        self, queries: Vectors, k: int, numbers: Positions, clients: int, start: int, due: Ticks
-    ) -> Timed:
-        """The queries of these numbers, each when it is due."""
-        requests = self._rows(queries)[numbers]
-        return timing.scheduled(self._index().search, requests, k, due, clients, start)
+    def single(self, k: int, clients: int = 1, start: int = 0) -> Timed:
+        """The requests one after another."""
+        return timing.closed(self._index().search, self._requests, k, clients, start)
+
+    def scheduled(self, k: int, clients: int, start: int, due: Ticks) -> Timed:
+        """The requests, each when it is due."""
+        return timing.scheduled(self._index().search, self._requests, k, due, clients, start)
 
     def cpu(self) -> float:
         """The seconds of processor time spent so far."""
@@ -184,6 +186,7 @@ def folder_bytes(index: Index) -> int | None:
 
 def main(fd: int) -> None:
     """Do what is asked until the other end closes."""
+    _end_with_parent()
     os.dup2(2, 1)  # engines print; what they print goes to the log
     channel = Connection(fd)
     worker = Worker()
@@ -199,3 +202,9 @@ def main(fd: int) -> None:
             answer = ("failed", (type(error).__name__, str(error), getattr(error, "exit_code", None)))
         channel.send(answer)
     os._exit(0)  # engines that hang in their own destructors do not matter any more
+
+
+def _end_with_parent() -> None:
+    """Do not go on building when whoever asked for it was killed; only Linux can do that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
