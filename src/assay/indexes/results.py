@@ -131,7 +131,7 @@ class Results:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from running in the same folder."""
+        """Keep others out of the folder, and clear away what one that was killed left half-written."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / ".lock", "w") as file:
             try:
@@ -140,6 +140,9 @@ class Results:
                 raise InputError(
                     f"{self.folder}: another sweep runs in this folder; wait for it, or name another with -o"
                 ) from None
+            for left in self.folder.rglob(".*.part"):
+                left.unlink()
+            shutil.rmtree(self.folder / "vectors", ignore_errors=True)
             yield
 
     def put_about(self, found: Mapping[str, Any]) -> None:
