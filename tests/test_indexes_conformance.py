@@ -194,7 +194,7 @@ def test_one_thread_is_kept_to(record: Record) -> None:
     if record.trial.server:
         pytest.skip("the work is done by a server")
     by_clock, by_share = record.busy
-    assert by_clock <= 1.3
+    assert by_clock <= record.trial.busy
     assert by_share <= 1.5  # all in the thread that asks, or all in another; a few percent are Python's
 
 
