@@ -202,7 +202,8 @@ def beside(case: Case, reps: int, threads: int, top: float, folder: str) -> tupl
     ]
     row += [report.spread(shares["assay"]), report.spread(shares["faiss"]), f"{same:.5f}"]
     row.append(report.number(max(one["peak"] for one in taken["assay"])))
-    return row, missed(case, sorted(ratios)[len(ratios) // 2], max(shares["assay"]), same)
+    beside_search = sorted(theirs / mine for mine, theirs in zip(walls["assay"], alone, strict=True))
+    return row, missed(case, beside_search[len(alone) // 2], max(shares["assay"]), same)
 
 
 def agreement(folder: str) -> float:
@@ -216,7 +217,7 @@ def missed(case: Case, ratio: float, share: float, same: float) -> list[str]:
     """What was promised of a case and does not hold."""
     wrong = []
     if ratio < case.ratio:
-        wrong.append(f"{case.name}: {ratio:.2f} times as fast as faiss, not {case.ratio}")
+        wrong.append(f"{case.name}: {ratio:.2f} times as fast as faiss's search, not {case.ratio}")
     if share < case.share:
         wrong.append(f"{case.name}: {share:.2f} of the limit, not {case.share}")
     if same < 0.999:

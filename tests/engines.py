@@ -19,8 +19,7 @@ class Trial(NamedTuple):
     metrics: tuple[str, ...] = METRICS  # the same as the class lists
     steady: bool = True  # one query gets the same answer alone and among others, to the last place
     server: bool = False  # the work is done by a server, whose threads are not looked at
-    slow: bool = False  # to start, in every process: tried under its first metric, not on few vectors
-    busy: float = 1.3  # processor time for a second of searching with one thread, at most
+    slow: bool = False  # to start, in every process: tried under its first metric only
 
 
 TRIALS: dict[str, Trial] = {
@@ -78,11 +77,8 @@ TRIALS: dict[str, Trial] = {
         {"num_partitions": 16, "num_sub_vectors": 16},
         {"nprobes": 1, "refine_factor": 1},
         {"nprobes": 16, "refine_factor": 20},
-        busy=1.6,
     ),
-    "lancedb.hnsw": Trial(
-        {"m": 16, "ef_construction": 80}, {"ef": 10}, {"ef": 200, "refine_factor": 2}, busy=1.6
-    ),  # it reads in a thread of its own, which cannot be taken from it
+    "lancedb.hnsw": Trial({"m": 16, "ef_construction": 80}, {"ef": 10}, {"ef": 200, "refine_factor": 2}),
     "duckdb": Trial({"M": 16, "ef_construction": 80}, {"ef_search": 10}, {"ef_search": 200}),
     "sqlite-vec": Trial({}, {}, {}, metrics=("l2", "cosine")),
     "vectorlite": Trial({"M": 16, "ef_construction": 80}, {"ef": 10}, {"ef": 200}),

@@ -194,7 +194,7 @@ def test_one_thread_is_kept_to(record: Record) -> None:
     if record.trial.server:
         pytest.skip("the work is done by a server")
     by_clock, by_share = record.busy
-    assert by_clock <= record.trial.busy
+    assert by_clock <= 1.3
     assert by_share <= 1.5  # all in the thread that asks, or all in another; a few percent are Python's
 
 
@@ -221,7 +221,7 @@ def test_what_is_saved_has_bytes_and_gives_the_same_answers_in_another_process(
     assert same(found.positions, record.generous) >= 0.99
 
 
-@pytest.mark.parametrize("name", [name for name, trial in TRIALS.items() if not trial.slow])
+@pytest.mark.parametrize("name", TRIALS)
 def test_few_or_equal_vectors_are_answered_or_refused_in_words(name: str, tmp_path: Path) -> None:
     metric = TRIALS[name].metrics[0]
     rows = data(metric)[0]
