@@ -29,7 +29,7 @@ _START = "import sys; sys.path.append({sources!r}); from assay.indexes.worker im
 _PAUSE = 0.05  # seconds between two looks at a process
 _THREADS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS",
-    "LANCE_CPU_THREADS", "LANCE_IO_THREADS", "VECLIB_MAXIMUM_THREADS", "TOKIO_WORKER_THREADS",
+    "LANCE_CPU_THREADS", "VECLIB_MAXIMUM_THREADS", "TOKIO_WORKER_THREADS",
 )  # fmt: skip
 
 
