@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +58,8 @@ class Candidates:
     """For each query a few places for pairs; when they are full, those that are certainly too far leave.
 
     The limit of a query is such that k rows certainly are as near: a row whose lower limit is beyond
-    it is not among the nearest.
+    it is not among the nearest. Any thread may add pairs; a limit that another one has just drawn closer
+    may be missed, which costs time and changes nothing.
     """
 
     def __init__(self, base: Vectors, queries: NDArray[Any], k: int, metric: str) -> None:
@@ -66,6 +68,7 @@ class Candidates:
         shape = (len(queries), self.places)
         self.limit = np.full(len(queries), np.inf, np.float32)
         self.flooded = False  # more rows were equally near than there are places
+        self._lock = Lock()
         self._waiting: list[Pairs] = []
         self._patience = _PATIENCE * len(queries)
         self._count = np.zeros(len(queries), np.int64)
@@ -74,10 +77,11 @@ class Candidates:
 
     def add(self, pairs: Pairs) -> None:
         """Take in pairs that are below the limits; a few of them wait for others."""
-        self._waiting.append(pairs)
-        self._patience -= len(pairs.queries)
-        if self._patience <= 0:
-            self._take_in()
+        with self._lock:
+            self._waiting.append(pairs)
+            self._patience -= len(pairs.queries)
+            if self._patience <= 0:
+                self._take_in()
 
     def _take_in(self) -> None:
         pairs = Pairs.of(self._waiting)
@@ -129,25 +133,22 @@ class Candidates:
         np.put_along_axis(made, order[:, : self.k], True, axis=1)
         return made
 
-    def nearest(self) -> Neighbors:
-        """The nearest k of each query: nearest first, then in the base's order."""
+    def nearest(self, made: Neighbors, first: int = 0) -> None:
+        """Write the nearest k of each query from a row on: nearest first, then in the base's order."""
         if self._waiting:
             self._take_in()
-        shape = (len(self._count), self.k)
-        made = Neighbors(np.full(shape, -1, np.int64), np.full(shape, np.nan))
         step = max(1, _AT_ONCE // self.places)
         for start in range(0, len(self._count), step):
-            self._settle(np.arange(start, min(start + step, len(self._count))), made)
-        return made
+            self._settle(np.arange(start, min(start + step, len(self._count))), made, first)
 
-    def _settle(self, some: Places, made: Neighbors) -> None:
+    def _settle(self, some: Places, made: Neighbors, first: int) -> None:
         """Measure what may be near to some queries, and write down what is."""
         assert made.distances is not None
         queries, positions = self._near(some)
         far = measured(self.base, self.queries, queries, positions, self.metric)
         order = np.lexsort((positions, far, queries))
         rank = ranks(queries)  # sorting keeps queries where they are
-        at = queries[rank < self.k], rank[rank < self.k]
+        at = first + queries[rank < self.k], rank[rank < self.k]
         made.positions[at] = positions[order][rank < self.k]
         made.distances[at] = far[order][rank < self.k]
 

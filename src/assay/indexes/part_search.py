@@ -1,4 +1,4 @@
-"""The nearest rows of one part of the base: a pure function, whoever runs it."""
+"""The nearest rows of one part of the base: the same, whoever looks for them and in however many threads."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from assay.core.vectors import Neighbors, Vectors
 from assay.indexes.candidates import Candidates, Pairs
-from assay.indexes.score_limits import Rows, Sides, Singles, ruler, sides
+from assay.indexes.score_limits import Rows, Ruler, Sides, Singles, ruler, sides
+from assay.indexes.together import together
 
 BLOCK = 16384  # rows of the base that are made ready at once
 _QUERIES = 1024  # of a tile
+_WORTH = 128  # of a tile, at least, where there are more threads than tiles
 _ROWS = 2048  # of a tile, at least
 _TILE = _QUERIES * _ROWS  # numbers of a product, so that they stay in the cache
 _READY = 4 << 20  # bytes of rows made ready at once, so that they stay in the cache
@@ -32,37 +34,59 @@ class Task(NamedTuple):
     block: int = BLOCK
 
 
-def search(base: Vectors, queries: NDArray[Any], task: Task, seen: Seen | None = None) -> Neighbors:
+def search(
+    base: Vectors, queries: NDArray[Any], task: Task, seen: Seen | None = None, threads: int = 1
+) -> Neighbors:
     """The nearest k of the rows from start up to stop, by positions in the whole base.
 
+    Each thread takes the next block of rows; what any of them finds near draws the limits of all closer.
     Of those at the same distance the first in the base come first, so the result is the same however
     the work is cut. `seen` is told the number of rows after each block.
     """
-    found = Candidates(base, queries, task.k, task.metric)
     measure = ruler(base, queries, task.metric)
-    tiles = list(_tiles(sides(measure, queries)))
+    tiles = list(_tiles(base, queries, task, measure, threads))
     step = min(task.block, max(_ROWS, _READY // (4 * base.d + 4)))
-    space = _Space(min(step, task.stop - task.start), base.d + 1)
+    spaces = [_Space(min(step, task.stop - task.start), base.d + 1) for _ in range(threads)]
     suspicious = True  # of copies, until a block has few
-    for start in range(task.start, task.stop, step):
+
+    def sift(start: int) -> None:
+        nonlocal suspicious
+        space = spaces.pop()
         block = base.block(start, min(start + step, task.stop))
         rows = measure.ready(start, block, space.ready[: len(block)])
-        if suspicious or found.flooded:
+        if suspicious or any(tile.found.flooded for tile in tiles):
             rows = _without_copies(rows, block, task.k)
-            suspicious, found.flooded = len(rows.factor) < len(block), False
-        for first, side in tiles:
-            _sift(rows, side, first, found, start - task.start, space)
+            suspicious = len(rows.factor) < len(block)
+            for tile in tiles:
+                tile.found.flooded = False
+        turn = start // step % len(tiles)  # so that threads seldom wait for each other
+        for tile in tiles[turn:] + tiles[:turn]:
+            _sift(rows, tile, start - task.start, space)
+        spaces.append(space)
         if seen:
             seen(len(block))
-    return found.nearest()
+
+    together(sift, range(task.start, task.stop, step), threads)
+    shape = (len(queries), task.k)
+    made = Neighbors(np.full(shape, -1, np.int64), np.full(shape, np.nan))
+    together(lambda tile: tile.found.nearest(made, tile.first), tiles, threads)
+    return made
 
 
-def _tiles(all_sides: Sides) -> Iterator[tuple[int, Sides]]:
-    count = all_sides.factor.shape[1]
-    pieces = max(1, -(-count // _QUERIES))
-    cuts = np.linspace(0, count, pieces + 1).astype(int).tolist()
-    for first, stop in pairwise(cuts):
-        yield first, all_sides.part(first, stop)
+class _Tile(NamedTuple):
+    """Some of the queries, from a number on."""
+
+    first: int
+    side: Sides
+    found: Candidates
+
+
+def _tiles(base: Vectors, queries: NDArray[Any], task: Task, measure: Ruler, threads: int) -> Iterator[_Tile]:
+    whole, n = sides(measure, queries), len(queries)
+    pieces = max(-(-n // _QUERIES), min(threads, n // _WORTH), 1)
+    for first, stop in pairwise(np.linspace(0, n, pieces + 1).astype(int).tolist()):
+        found = Candidates(base, queries[first:stop], task.k, task.metric)
+        yield _Tile(first, whole.part(first, stop), found)
 
 
 class _Space:
@@ -78,22 +102,22 @@ class _Space:
         return self._product[:size].reshape(shape), self._near[:size].reshape(shape)
 
 
-def _sift(rows: Rows, side: Sides, first: int, found: Candidates, before: int, space: _Space) -> None:
+def _sift(rows: Rows, tile: _Tile, before: int, space: _Space) -> None:
     """Find which rows may be near to which queries; `before` them some rows were looked at."""
-    count = side.factor.shape[1]
-    limit = found.limit[first : first + count]
+    _, side, found = tile
+    limit, count = found.limit, len(found.limit)
     for start, stop in _steps(len(rows.factor), _TILE // count, max(before, _ROWS)):
         part = rows.part(start, stop)
         product, near = space.tile(stop - start, count)
         np.matmul(part.factor, side.factor, out=product)
-        if before + start == 0:
+        if np.isinf(limit).any():
             _limit(limit, part, side, product, found.k)
         np.less_equal(product, limit, out=near)
         if len(part.wild):
             near[part.wild] = True
         flat = near.ravel().nonzero()[0]
         if len(flat):
-            found.add(_pairs(part, side, first, flat, product))
+            found.add(_pairs(part, side, flat, product))
 
 
 def _limit(limit: Singles, part: Rows, side: Sides, product: NDArray[Any], k: int) -> None:
@@ -118,7 +142,7 @@ def _steps(rows: int, most: int, least: int) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _pairs(part: Rows, side: Sides, first: int, flat: NDArray[np.int64], product: NDArray[Any]) -> Pairs:
+def _pairs(part: Rows, side: Sides, flat: NDArray[np.int64], product: NDArray[Any]) -> Pairs:
     count = product.shape[1]
     row, query = np.divmod(flat, count)
     lower = product.ravel()[flat]
@@ -126,7 +150,7 @@ def _pairs(part: Rows, side: Sides, first: int, flat: NDArray[np.int64], product
     if len(part.wild):
         unknown = np.isin(row, part.wild)
         lower[unknown], upper[unknown] = -np.inf, np.inf
-    return Pairs(query + first, part.positions[row], lower, upper)
+    return Pairs(query, part.positions[row], lower, upper)
 
 
 def _without_copies(rows: Rows, block: NDArray[Any], k: int) -> Rows:

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from functools import reduce
-from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from assay.core.errors import MissingExtraError
 from assay.core.vectors import Neighbors, Vectors
 from assay.indexes.part_search import Seen, Task, search
-
-_WORTH = 128  # queries for each thread that are worth a pass over the base of its own
 
 
 class Runner(Protocol):
@@ -60,12 +54,8 @@ def merged(first: Neighbors, second: Neighbors) -> Neighbors:
     return Neighbors(np.take_along_axis(positions, order, 1), np.take_along_axis(distances, order, 1))
 
 
-class _StoppedError(Exception):
-    """Somebody else failed, or the work is no longer wanted."""
-
-
 class Threads:
-    """Search in some threads of this process, each with a BLAS of one thread."""
+    """Search one part after the other, in some threads of this process."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -74,49 +64,8 @@ class Threads:
         self, base: Vectors, queries: NDArray[Any], tasks: Sequence[Task], seen: Seen
     ) -> Iterator[tuple[Task, Neighbors]]:
         """The results, one after the other."""
-        with threadpool_limits(1, user_api="blas"):
-            for task in tasks:
-                yield task, self._shared(base, queries, task, seen)
-
-    def _shared(self, base: Vectors, queries: NDArray[Any], task: Task, seen: Seen) -> Neighbors:
-        """Each thread has some of the queries; where these are few, some of the rows."""
-        if len(queries) >= self.count * _WORTH:
-            parts = np.array_split(queries, self.count)
-            found = self._together([(base, part, task) for part in parts], seen)
-            positions, distances = zip(*found, strict=True)
-            return Neighbors(np.vstack(positions), np.vstack(distances))
-        rows = -(-(task.stop - task.start) // self.count)
-        found = self._together([(base, queries, one) for one in cut(task, max(rows, task.k))], seen)
-        return reduce(merged, found)
-
-    def _together(self, works: Sequence[tuple[Vectors, NDArray[Any], Task]], seen: Seen) -> list[Neighbors]:
-        if len(works) == 1:
-            return [search(*works[0], lambda rows: seen(rows * len(works[0][1])))]
-        stop = Event()
-
-        def one(base: Vectors, queries: NDArray[Any], task: Task) -> Neighbors:
-            def told(rows: int) -> None:
-                if stop.is_set():
-                    raise _StoppedError
-                seen(rows * len(queries))
-
-            with threadpool_limits(1, user_api="blas"):  # some BLAS keep a number of threads for each thread
-                return search(base, queries, task, told)
-
-        with ThreadPoolExecutor(len(works)) as pool:
-            futures = [pool.submit(one, *work) for work in works]
-            try:
-                return _results(futures)
-            finally:
-                stop.set()
-
-
-def _results(futures: Sequence[Future[Neighbors]]) -> list[Neighbors]:
-    done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-    for future in done:
-        if error := future.exception():
-            raise error
-    return [future.result() for future in futures]
+        for task in tasks:
+            yield task, search(base, queries, task, lambda rows: seen(rows * len(queries)), self.count)
 
 
 class Ray:
@@ -175,8 +124,7 @@ def _unwrapped(ray: Any, ready: Any) -> Neighbors:
 
 def _alone(base: Vectors, queries: NDArray[Any], task: Task) -> Neighbors:
     """What one worker of a cluster does."""
-    with threadpool_limits(1, user_api="blas"):
-        return search(base, queries, task)
+    return search(base, queries, task)
 
 
 Progress = Callable[[int, int], None]  # pairs of a query and a row that are done, and all
