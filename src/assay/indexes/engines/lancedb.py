@@ -1,10 +1,12 @@
 """LanceDB: indexes beside a table of columns in a folder.
 
-Threads are set by the environment (`LANCE_CPU_THREADS`) before it is imported, as the harness does.
+Threads are set by the environment (`LANCE_CPU_THREADS`) before it is imported, as the harness does. It reads
+in threads of its own beside these, so the process keeps itself to as many processors as it was given threads.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any, ClassVar
 
 import lancedb
@@ -15,6 +17,7 @@ from lancedb.index import HnswFlat, HnswPq, HnswSq, IvfPq
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Positions
 from assay.indexes.index import Index, Rows, Setup
+from assay.indexes.processes import threads_of
 
 _GRAPHS = {"IVF_HNSW_SQ": HnswSq, "IVF_HNSW_PQ": HnswPq, "IVF_HNSW_FLAT": HnswFlat}
 
@@ -28,6 +31,7 @@ class _Table(Index):
         super().__init__(setup)
         metric = "dot" if setup.metric == "ip" else setup.metric
         self.config = kind(distance_type=metric, **options)
+        _keep_to(setup.threads)
         self.database = lancedb.connect(setup.folder)
 
     def build(self, vectors: Rows) -> None:
@@ -55,6 +59,14 @@ class _Table(Index):
     def load(self) -> None:
         """Open the table."""
         self.table = self.database.open_table("vectors")
+
+
+def _keep_to(threads: int) -> None:
+    """Let every thread of this process run on as many processors; those that it starts do as well."""
+    if hasattr(os, "sched_setaffinity"):
+        cpus = sorted(os.sched_getaffinity(0))[-threads:]
+        for thread in threads_of(os.getpid()):
+            os.sched_setaffinity(thread, cpus)
 
 
 def _table(found: Any, n: int, k: int) -> Positions:
