@@ -85,7 +85,7 @@ def estimate(values: Floats, kind: str, level: float = 0.95, seed: int = 0, q: f
     if not len(known):
         return Estimate(None, None, None, level, 0)
     if kind == "share":
-        return wilson(known, level)
+        return wilson(float(known.sum()), len(known), level)
     if kind == "quantile":
         return order_statistic(known, q, level)
     if kind == "geometric":
@@ -95,9 +95,15 @@ def estimate(values: Floats, kind: str, level: float = 0.95, seed: int = 0, q: f
     return bca(known, level, seed)
 
 
-def wilson(values: Floats, level: float) -> Estimate:
-    """A share with Wilson's score interval (Wilson 1927)."""
-    n, share = len(values), float(values.mean())
+def wilson(count: float, n: int, level: float = 0.95) -> Estimate:
+    """A share, as so many of n, with Wilson's score interval (Wilson 1927); of nothing it is undefined.
+
+    >>> [round(end, 4) for end in wilson(8, 10)[:3]], wilson(0, 0).value
+    ([0.8, 0.4902, 0.9433], None)
+    """
+    if not n:
+        return Estimate(None, None, None, level, 0)
+    share = count / n
     z = normal_quantile(0.5 + level / 2)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
