@@ -309,6 +309,12 @@ def test_a_server_that_closed_an_idle_connection_is_called_again(tmp_path: Path)
         client.close()
 
 
+def test_a_password_in_a_url_that_is_none_is_not_shown() -> None:
+    with pytest.raises(InputError) as refused:
+        Client("qdrant", "ftp://me:my%20secret@nowhere:99999", {}, 1)
+    assert "found 'ftp://…@nowhere:99999'" in str(refused.value)
+
+
 def test_a_name_and_a_password_in_the_url_are_sent_and_not_shown() -> None:
     client = Client("OpenSearch", "http://ada:p%40ss@127.0.0.1:1", {}, 1.0)
     assert client.headers == {"Authorization": "Basic YWRhOnBAc3M="}

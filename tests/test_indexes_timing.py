@@ -1,11 +1,15 @@
 """Clocks, loops and percentiles, on a clock of their own."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from assay.indexes import timing
 from assay.indexes.load import capacity, requests, saturated
 from assay.indexes.percentiles import fewest, latency, percentile_ms
+from assay.indexes.results import Results, once
+from assay.indexes.summary import trial
 from assay.indexes.timing import Ticks, Timed, closed_loop, open_loop, schedule
 
 
@@ -133,3 +137,16 @@ def test_capacity_may_lie_above_one_client_and_below_everything() -> None:
 def test_falling_behind_is_saturation() -> None:
     assert saturated(served(1000, 900), 1000)
     assert not saturated(served(1000, 1000), 1000)
+
+
+@pytest.mark.parametrize(("found", "told"), [(None, None), (120.0, 120.0)])
+def test_a_capacity_that_no_rate_meets_has_no_latency(
+    found: float | None, told: float | None, tmp_path: Path
+) -> None:
+    results = Results(tmp_path)
+    results.put_trial("a", {"engine": "slow", "mode": "capacity", "k": 1})
+    closed = Timed(np.zeros((2, 1), np.int64), 0.5, np.array([5, 7]))
+    results.put_repetition("a", 0, once(closed, 2, {"capacity": found, "probes": []}))
+    made = trial(results, "a", None)
+    assert (made.capacity and made.capacity.median) == told
+    assert bool(made.latency) == bool(made.qps) == (told is not None)

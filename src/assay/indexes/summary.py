@@ -71,7 +71,8 @@ def quick(results: Results, key: str, k: int) -> tuple[float | None, float | Non
         return None, None, None
     made = _timed(passes, {})
     hits = results.mean_hits(key)
-    return None if hits is None else hits / k, made["qps"].median, made.get("latency", {}).get("p50_ms")
+    qps = made["qps"].median if "qps" in made else None
+    return None if hits is None else hits / k, qps, made.get("latency", {}).get("p50_ms")
 
 
 def _scored(passes: list[Repetition], judge: Judge, deltas: Sequence[float], level: float) -> dict[str, Any]:
@@ -106,8 +107,10 @@ def scored(one: Repetition, judge: Judge) -> Hits:
 def _timed(passes: list[Repetition], known: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"errors": sum(one.errors for one in passes)}
     capacities = [one.extra["capacity"] for one in passes if "capacity" in one.extra]
+    if None in capacities:  # not met once: not to be relied on, and what was kept is of a closed loop
+        return made
     rates = [(len(one.queries) - one.errors) / one.seconds for one in passes]
-    made["capacity"] = None if None in capacities else spread(capacities)  # not met once: not to be relied on
+    made["capacity"] = spread(capacities)
     made["qps"] = spread(rates)
     latencies = np.concatenate([one.latencies for one in passes])
     if len(latencies):

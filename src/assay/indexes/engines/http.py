@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -129,7 +130,8 @@ def parsed(url: str, schemes: tuple[str, ...]) -> SplitResult:
             return parts
     except ValueError:  # the port is no number
         pass
-    raise InputError(f"url: expected {schemes[0]}://HOST:PORT, found {url!r}")
+    told = re.sub(r"//[^/@]*@", "//…@", url)  # a password is not repeated
+    raise InputError(f"url: expected {schemes[0]}://HOST:PORT, found {told!r}")
 
 
 def bearer(api_key: str | None) -> dict[str, str]:
