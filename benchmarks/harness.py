@@ -1,7 +1,10 @@
 """What the harness costs: queries per second through Assay beside a bare loop over the same library.
 
-All search the same saved index, each in a process of its own on the same processor with one thread, in turns.
-There are two bare loops: how much they differ from each other is how much means nothing.
+in one process: the code that Assay times with and a bare loop search the same index in turns, so that
+nothing else differs. This is what the clock costs, and the check (`LEAST`) holds to it.
+in processes of their own: what a sweep starts, beside two processes with a bare loop, all on the same
+processor with one thread, in turns. Where memory comes to lie differs from process to process, so many are
+started; how much the two bare ones differ from each other is how much means nothing.
 Run: .venv/bin/python benchmarks/harness.py [--rows 100000]
 """
 
@@ -15,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,8 +32,9 @@ from assay.indexes.hosted import Hosted, processors
 from assay.views.text import markdown
 
 K = 10
-ROUNDS = 6
-PAIRS = 4
+LEAST = 0.97  # of the queries per second of a bare loop
+ROUNDS = 3
+STARTS = 8  # of processes
 Round = tuple[float, float, float]  # queries per second: through Assay, and of two bare loops
 Bare = subprocess.Popen[str]
 BARE = """
@@ -50,20 +57,48 @@ else:
     def search(rows):
         return index.knn_query(rows, 10, num_threads=1)
 rows = [queries[i : i + 1] for i in range(len(queries))]
-search(queries)
-for line in sys.stdin:
+def loop(mode):
     begin = time.perf_counter()
-    if line.strip() == "batch":
+    if mode == "batch":
         search(queries)
     else:
         for row in rows:
             search(row)
-    print(json.dumps(len(queries) / (time.perf_counter() - begin)), flush=True)
+    return len(queries) / (time.perf_counter() - begin)
 """
-ENGINES: dict[str, tuple[dict[str, Any], str, str]] = {
-    "faiss.hnsw": ({"M": 16, "efConstruction": 100}, "efSearch", "*"),
-    "hnswlib": ({"M": 16, "ef_construction": 100}, "ef", "*"),
+APART = """
+loop("batch")
+for line in sys.stdin:
+    print(json.dumps(loop(line.strip())), flush=True)
+"""
+WITHIN = """
+from pathlib import Path
+from assay.core.vectors import Mapped
+from assay.indexes.index import Setup
+from assay.indexes.worker import Worker
+worker = Worker()
+worker.open(engine, {}, Setup("l2", d, 1, Path(path).parent))
+worker.index.index = index
+asked = Mapped(queries_path, queries.shape, np.dtype(np.float32))
+def through(mode):
+    if mode == "batch":
+        return len(queries) / worker.batch(asked, 10).seconds
+    worker.ready(asked, np.arange(len(queries)))
+    return len(queries) / worker.single(10).seconds
+for mode in ("single", "batch"):
+    through(mode), loop(mode)
+    for number in range(int(sys.argv[6])):
+        both = [through, loop][:: 1 if number % 2 else -1]
+        found = {one: one(mode) for one in both}
+        print(json.dumps([mode, found[through], found[loop]]), flush=True)
+"""
+ENGINES: dict[str, tuple[dict[str, Any], str]] = {
+    "faiss.hnsw": ({"M": 16, "efConstruction": 100}, "efSearch"),
+    "hnswlib": ({"M": 16, "ef_construction": 100}, "ef"),
 }
+HEAD = ["engine", "mode", "ef", "bare loop /s", "through Assay /s", "Assay / bare (quartiles)"]
+BUDGETS = (16, 64)
+MODES = ("single", "batch")
 
 
 def main() -> None:
@@ -75,7 +110,16 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         base, queries = made(Path(folder), arguments.rows, arguments.queries, arguments.d)
-        rows = [row for name in ENGINES for row in compared(name, base, queries, Path(folder) / name)]
+        saved = {name: built(name, base, Path(folder) / name) for name in ENGINES}
+        inside = [row for name, path in saved.items() for row in within(name, path, queries)]
+        beside = [row for name, path in saved.items() for row in compared(name, path, queries)]
+    print("In one process, on the same index:\n")
+    print(
+        markdown(
+            ["engine", "mode", "ef", "bare loop /s", "through Assay /s", "Assay / bare (quartiles)"], inside
+        )
+    )
+    print("\nIn processes of their own:\n")
     head = [
         "engine",
         "mode",
@@ -85,7 +129,10 @@ def main() -> None:
         "Assay / bare (quartiles)",
         "bare / bare",
     ]
-    print(markdown(head, rows))
+    print(markdown(head, beside))
+    slow = [" ".join(row[:3]) for row in inside if float(row[-1].split()[0]) < LEAST]
+    print("\n" + (f"Slower than {LEAST} of a bare loop: {', '.join(slow)}" if slow else "All of it holds."))
+    sys.exit(bool(slow))
 
 
 def made(folder: Path, n: int, queries: int, d: int) -> tuple[Mapped, Mapped]:
@@ -100,31 +147,63 @@ def made(folder: Path, n: int, queries: int, d: int) -> tuple[Mapped, Mapped]:
     return found[0], found[1]
 
 
-def compared(engine: str, base: Vectors, queries: Mapped, folder: Path) -> list[list[str]]:
-    """Both, in turns, for each mode and two budgets, in several pairs of new processes."""
-    build, name, pattern = ENGINES[engine]
+def built(engine: str, base: Vectors, folder: Path) -> Path:
+    """The file of an index."""
     folder.mkdir()
-    with Hosted(engine, build, metric="l2", d=base.d, folder=folder) as index:
+    with Hosted(engine, ENGINES[engine][0], metric="l2", d=base.d, folder=folder) as index:
         index.build(base)
-    path = next(p for p in folder.glob(pattern) if p.is_file())
+    return next(path for path in folder.iterdir() if path.is_file())
+
+
+def within(engine: str, path: Path, queries: Mapped) -> list[list[str]]:
+    """Both on one index, in turns."""
+    rows = []
+    for ef in BUDGETS:
+        with bare(engine, path, queries, ef, WITHIN, str(4 * ROUNDS)) as process:
+            found = [json.loads(line) for line in process.communicate()[0].splitlines()]
+        assert process.returncode == 0
+        for mode in MODES:
+            pairs = [(mine, theirs) for of, mine, theirs in found if of == mode]
+            loops, mine = (
+                f"{median(column):,.0f}" for column in ([b for _, b in pairs], [a for a, _ in pairs])
+            )
+            rows.append([engine, mode, str(ef), loops, mine, quartiles([a / b for a, b in pairs])])
+    return rows
+
+
+def compared(engine: str, path: Path, queries: Mapped) -> list[list[str]]:
+    """In processes of their own, in turns, for each mode and budget; each start counts once."""
     taken: dict[tuple[str, int], list[Round]] = {}
-    for _ in range(PAIRS):  # where memory comes to lie differs from process to process
-        with Hosted(engine, build, metric="l2", d=base.d, folder=folder) as index:
-            index.load()  # as the bare loop does: what was built lies otherwise in memory
-            for ef in (16, 64):
-                index.ask("set_search", {name: ef})
-                index.ask("warm", queries, K, len(queries))
-                with bare(engine, path, queries, ef) as one, bare(engine, path, queries, ef) as twin:
-                    for mode in ("single", "batch"):
-                        taken.setdefault((mode, ef), []).extend(rounds(index, one, twin, queries, mode))
+    for number, ef in product(range(STARTS), BUDGETS):
+        with ExitStack() as stack:
+            ours: Any = partial(hosted, engine, path, queries, ef)
+            theirs: Any = partial(bare, engine, path, queries, ef)
+            order = random.Random(number).sample([ours, theirs, theirs], 3)  # who comes first lies otherwise
+            started: list[Any] = [stack.enter_context(which()) for which in order]
+            (index,) = (one for one in started if isinstance(one, Hosted))
+            one, twin = (one for one in started if not isinstance(one, Hosted))
+            for mode in MODES:
+                found = rounds(index, one, twin, queries, mode)
+                middle = [median(column) for column in zip(*found, strict=True)]
+                taken.setdefault((mode, ef), []).append((middle[0], middle[1], middle[2]))
     return [[engine, mode, str(ef), *figures(found)] for (mode, ef), found in taken.items()]
 
 
-def bare(engine: str, path: Path, queries: Mapped, ef: int) -> Bare:
+def hosted(engine: str, path: Path, queries: Mapped, ef: int) -> Hosted:
+    """What a sweep starts, warm."""
+    build, name = ENGINES[engine]
+    index = Hosted(engine, build, metric="l2", d=queries.d, folder=path.parent)
+    index.load()
+    index.ask("set_search", {name: ef})
+    index.ask("warm", queries, K, len(queries))
+    return index
+
+
+def bare(engine: str, path: Path, queries: Mapped, ef: int, then: str = APART, *more: str) -> Bare:
     """The loop without Assay, on the same processor."""
-    arguments = [engine, str(path), queries.path, str(queries.d), str(ef)]
+    arguments = [engine, str(path), queries.path, str(queries.d), str(ef), *more]
     process = subprocess.Popen(
-        [sys.executable, "-c", BARE, *arguments],
+        [sys.executable, "-c", BARE + then, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
