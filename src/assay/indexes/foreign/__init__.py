@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from assay.core.errors import FormatError, InputError
 from assay.core.vectors import Neighbors
-from assay.indexes.foreign import annbenchmarks, bigann, table, vectordbbench
+from assay.indexes.foreign import annbenchmarks, bigann, kept, table, vectordbbench
+from assay.indexes.foreign.curves import published
 from assay.indexes.foreign.found import Found
 from assay.indexes.foreign.hdf5 import opened
 from assay.indexes.results import Results
+from assay.indexes.study.observed import Observed
+from assay.indexes.trials import Trial
 
 KINDS: Mapping[str, Callable[[str], Iterator[Found]]] = {
     "ann-benchmarks": annbenchmarks.read,
@@ -47,6 +51,35 @@ def import_results(
             _refuse_truth(found, truth, file)
     keys = [_put(found, results, truth) for file, read in readers for found in read(file)]
     return list(dict.fromkeys(keys))
+
+
+def figures_of(path: str) -> list[Observed]:
+    """The trials of a file that states figures: a table, one that a sweep keeps, results of VectorDBBench."""
+    kind = kind_of(path)
+    rows = list(table.rows(path)) if kind == "table" else []
+    if rows and kept.is_kept(rows[0][1]):
+        trials = [_kept(row, path, line) for line, row in rows]
+    else:
+        trials = [_stated(found, path) for found in KINDS[kind](path)]
+    return [Observed(one, published=published(one)) for one in {one.key: one for one in trials}.values()]
+
+
+def _kept(row: Mapping[str, Any], path: str, line: int) -> Trial:
+    try:
+        return kept.trial_of(row)
+    except (ValueError, TypeError, KeyError) as error:
+        raise FormatError(f"is not a trial as `assay bench` keeps it: {error}", path, line) from None
+
+
+def _stated(found: Found, path: str) -> Trial:
+    if found.answers is not None:
+        raise FormatError(
+            "holds neighbours, which are scored against a truth: take it into the folder of a sweep "
+            "(`assay bench import`), and give that",
+            path,
+        )
+    names = {field.name for field in fields(Trial)}
+    return Trial(found.key, **{name: value for name, value in found.told.items() if name in names})
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:

@@ -11,23 +11,32 @@ from typing import Any
 
 from assay.core.errors import FormatError
 from assay.core.vectors import METRICS
+from assay.indexes.foreign.curves import USUAL_K, k_of, place, refuse_columns, refuse_curve
+from assay.indexes.foreign.curves import reported as robustness
 from assay.indexes.foreign.found import Found, metric_of, told
+from assay.indexes.foreign.kept import value
 from assay.indexes.plan import MODES
 
 SOURCE = "table"
 NOTE = "as reported; no neighbours to score"
+ENGINES = ("engine", "algorithm", "name", "index")  # the first that is there names the engine
 Row = Mapping[str, Any]
 
 
 def read(path: str) -> Iterator[Found]:
     """The trials of a table."""
-    rows = _parquet(path) if _begins(path, b"PAR1") else _delimited(path)
-    found = 0
-    for line, row in rows:
-        found += 1
+    for line, row in rows(path):
         yield _found(row, path, line)
-    if not found:
-        raise FormatError("has no rows: there is nothing to import", path)
+
+
+def rows(path: str) -> Iterator[tuple[int, Row]]:
+    """The rows of a table, each with its line; there is at least one."""
+    found = _parquet(path) if _begins(path, b"PAR1") else _delimited(path)
+    first = next(found, None)
+    if first is None:
+        raise FormatError("has no rows: there is nothing to read", path)
+    yield first
+    yield from found
 
 
 def _begins(path: str, magic: bytes) -> bool:
@@ -80,26 +89,36 @@ def _header(names: list[str], path: str) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise FormatError(f"has more than one column {', '.join(map(repr, twice))}", path, 1)
-    if "engine" not in names or not FIGURES.keys() & set(names):
+    stated = FIGURES.keys() & set(names) or any(map(place, names))
+    if not stated or not set(ENGINES) & set(names):
         raise FormatError(
-            f"expected a column 'engine' and at least one of {', '.join(FIGURES)}; "
+            f"expected a column 'engine' (or {', '.join(ENGINES[1:])}) and at least one of "
+            f"{', '.join(FIGURES)}, cdf_0.3, Robustness-0.3@10 …; "
             f"found {', '.join(map(repr, names)) or 'nothing'}",
             path,
             1,
         )
+    refuse_columns(names, path)
     return names
 
 
 def _found(row: Row, path: str, line: int) -> Found:
-    known = {name: value for name, value in row.items() if value not in (None, "")}
-    if "engine" not in known:
-        raise FormatError("column 'engine': expected the name of an engine, found nothing", path, line)
-    reported = _read(FIGURES, known, path, line)
-    facts = _read(_FACTS, known, path, line)
-    build, search = _parameters({name: value for name, value in known.items() if name not in _COLUMNS})
-    made = told(
-        SOURCE, str(known["engine"]), build=build, search=search, reported=reported, note=NOTE, **facts
-    )
+    known = {name: cell for name, cell in row.items() if cell not in (None, "")}
+    named = next(name for name in ENGINES if name in row)
+    if named not in known:
+        raise FormatError(f"column {named!r}: expected the name of an engine, found nothing", path, line)
+    reported, facts = _read({**FIGURES, **_ASKED}, known, path, line), _read(_FACTS, known, path, line)
+    note, columns = NOTE, [name for name in known if place(name)]
+    if columns:
+        shares = _read(dict.fromkeys(columns, _SHARE), known, path, line)
+        stated = k_of(columns, facts.get("k"), path, line)
+        k = facts["k"] = stated or USUAL_K
+        note += f"; K is not stated, and taken to be {USUAL_K}" * (stated is None)
+        refuse_curve(known, k, path, line)
+        reported |= robustness(shares, k)
+    others = known.keys() - {named, *columns} - _COLUMNS
+    build, search = _parameters({name: cell for name, cell in known.items() if name in others})
+    made = told(SOURCE, str(known[named]), build=build, search=search, reported=reported, note=note, **facts)
     return Found(made, made)
 
 
@@ -120,29 +139,14 @@ def _parameters(cells: Row) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters of building and those of searching; without a prefix they are of searching."""
     build: dict[str, Any] = {}
     search: dict[str, Any] = {}
-    for column, value in cells.items():
+    for column, cell in cells.items():
         prefix, _, name = column.partition(".")
         into = {"build": build, "search": search}.get(prefix) if name else None
         if into is None:
-            search[column] = _value(value)
+            search[column] = value(cell)
         else:
-            into[name] = _value(value)
+            into[name] = value(cell)
     return build, search
-
-
-def _value(cell: Any) -> Any:
-    """A cell as a number or a truth value where it is one, else as it is."""
-    if not isinstance(cell, str):
-        return cell if isinstance(cell, (bool, int, float)) else str(cell)
-    if cell.lower() in ("true", "false"):
-        return cell.lower() == "true"
-    for kind in (int, float):
-        try:
-            made = kind(cell)
-        except ValueError:
-            continue
-        return made if math.isfinite(made) else cell
-    return cell
 
 
 def _at_least(low: float, high: float = math.inf) -> Callable[[Any], float]:
@@ -194,4 +198,5 @@ _FACTS: Mapping[str, Column] = {
     "metric": (f"one of {', '.join(METRICS)}", _one_of(METRICS, metric_of)),
     "mode": (f"one of {', '.join(MODES)}", _one_of(MODES, str.lower)),
 }
-_COLUMNS = {"engine", *FIGURES, *_FACTS}
+_ASKED: Mapping[str, Column] = {"queries": _WHOLE}  # that a share is of
+_COLUMNS = {*FIGURES, *_ASKED, *_FACTS}

@@ -1,0 +1,1 @@
+"""The choice of an index: floors that must hold, one objective, and why the others lost."""

@@ -1,0 +1,1 @@
+"""What trials show beyond their mean recall: who fails, how badly, and what to choose."""

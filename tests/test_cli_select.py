@@ -1,0 +1,148 @@
+"""assay select: what a person sees who chooses an index, and the code it leaves with."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.cli import run
+from assay.datasets.vectors import write_vectors
+from benches import clustered, install_others
+
+PUBLISHED = """algorithm,config,recall,robustness_0.1,qps
+graph,ef_40,0.91,0.95,900
+graph,ef_80,0.95,0.96,500
+cells,probe_8,0.91,0.99,700
+cells,probe_9,0.90,0.99,600
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with published trials, and with a sweep of an engine that looks at some of the rows."""
+    folder = tmp_path_factory.mktemp("select")
+    with pytest.MonkeyPatch.context() as patch:
+        install_others(folder, patch)
+        patch.chdir(folder)
+        for vectors, path in zip(clustered(), ("base.fbin", "queries.fbin"), strict=True):
+            write_vectors(vectors, path)
+        Path("published.csv").write_text(PUBLISHED)
+        data = ["--base", "base.fbin", "--queries", "queries.fbin", "--metric", "l2", "-k", "5"]
+        index = ["--index", "misbehaving / rows=200,1400,1500", "--index", "misbehaving fails=refuse"]
+        run(
+            ["bench", *data, *index, "--repetitions", "1", "--warmup", "0", "--mode", "single", "-o", "swept"]
+        )
+        yield folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = run(["select", *argv])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_sweep_is_chosen_from_and_confirmed_on_other_queries(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(
+        capsys, "swept", "--floor", "recall=0.99", "--objective", "recall", "--format", "json"
+    )
+    made = json.loads(out)
+    assert (code, made["winner"], made["verdict"]) == (0, "misbehaving / rows=1500", "confirmed")
+    assert made["parts"] == {"chosen_on": 20, "held_out": 20, "share": 0.5, "seed": 0}
+    assert made["checks"][0]["found"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 20, "over": "queries"}
+    whys = {trial["name"]: trial["why"] for trial in made["trials"]}
+    assert whys["misbehaving / rows=200"].startswith("misses recall at least 0.99 by 0.")
+    assert "the parameter is not to my liking" in whys["misbehaving fails=refuse"]
+
+
+def test_the_sweep_is_scored_at_another_k_or_on_all_queries(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "swept", "-k", "1", "--ties", "strict", "--confirm", "0", "--format", "json")
+    made = json.loads(out)
+    assert (made["k"], made["parts"]) == (1, None)
+    assert made["trials"][0]["figures"]["recall"]["n"] == 40
+    assert made["notes"][0] == "K = 1; chosen on all queries: nothing was held out"
+
+
+def test_published_trials_are_chosen_from_by_what_they_state(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys, "published.csv", "--floor", "robustness-0.1=0.98")
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        "cells / config=probe_8: the most qps with robustness-0.1 at least 0.98, of 4 trials"
+    )
+    assert "not held out: these are the figures it was chosen by" in out
+    assert "graph / config=ef_40   misses robustness-0.1 at least 0.98 by 0.0300: 0.9500" in out
+    assert "cells / config=probe_9 dominated by cells / config=probe_8: qps 700 against 600" in out
+
+
+def test_the_papers_trials_are_chosen_from_as_they_were_published(
+    shared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shared / "robustness_paper" / "text2image_10M_k10_cdf.csv"
+    head, *rows = path.read_text().splitlines()
+    Path("counted.csv").write_text("\n".join([f"{head},queries", *(f"{row},100000" for row in rows)]))
+    asked = ["--floor", "recall=0.89", "--objective", "robustness-0.1", "--format", "json"]
+    bare, counted = (json.loads(said(capsys, name, *asked)[1]) for name in (str(path), "counted.csv"))
+    assert [one["engine"] for one in bare["trials"]] == [
+        "ScaNN", "Puck", "DiskANN", "Zilliz", "HNSW", "IVFFlat",
+    ]  # fmt: skip
+    assert [one["key"] for one in bare["trials"] if one["on_front"]] == [
+        one["key"] for one in bare["trials"][:3]
+    ]
+    found = {one["engine"]: one["figures"]["robustness-0.1"] for one in counted["trials"]}["ScaNN"]
+    assert bare["trials"][0]["figures"]["robustness-0.1"] == dict.fromkeys(found) | {
+        "value": 0.99974, "over": "stated",
+    }  # fmt: skip
+    # Wilson, 26 failures in 100,000
+    assert (found["low"], found["high"]) == pytest.approx((0.999619, 0.999823), abs=1e-6)
+
+
+def test_no_trial_that_reaches_the_floors_leaves_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, "published.csv", "--floor", "recall=0.99")
+    assert code == 1
+    assert out.startswith(
+        "none: the most qps with recall at least 0.99, of 4 trials\nno trial reaches all floors"
+    )
+    assert "recall at least 0.99: the best is 0.9500, of graph / config=ef_80" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["published.csv", "--floor", "recal=1"], "did you mean recall?"),
+        (["published.csv", "--objective", "cost"], "cost is told from the price"),
+        (["published.csv", "--price", "0"], "--price is a number above 0, found 0"),
+        (["published.csv", "-k", "100"], "no trial is scored at K = 100; there are K = 10"),
+        (["published.csv", "--mode", "batch"], "no trial was asked by batch"),
+        (["nowhere.csv"], "nowhere.csv: cannot be read"),
+    ],
+)
+def test_what_cannot_be_used_leaves_with_2(
+    capsys: pytest.CaptureFixture[str], options: list[str], problem: str
+) -> None:
+    code, out, err = said(capsys, *options)
+    assert (code, out) == (2, "")
+    assert problem in err
+
+
+def test_the_tradeoff_is_told_at_the_floors_that_were_given(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "published.csv", "--floor", "recall=0.91", "--tradeoff", "--format", "json")
+    planes = json.loads(out)["tradeoff"]
+    assert [(plane["fixed"], plane["floor"]) for plane in planes] == [
+        ("recall", 0.91), ("robustness-0.1", 0.96), ("qps", 700),
+    ]  # fmt: skip
+    assert planes[0]["points"][0] == {"label": "graph / config=ef_40", "x": 0.95, "y": 900, "on_front": True}
+
+
+def test_csv_has_a_row_for_each_trial(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "published.csv", "--floor", "recall=0.91", "--price", "0.9", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["chosen"] for row in rows] == ["true", "false", "false", "false"]
+    assert (rows[0]["trial"], rows[0]["recall"], rows[0]["recall_low"]) == (
+        "graph / config=ef_40",
+        "0.91",
+        "",
+    )
+    assert float(rows[0]["cost"]) == pytest.approx(0.9 / (900 * 3600) * 1e6)

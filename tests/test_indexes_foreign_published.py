@@ -1,0 +1,161 @@
+"""Trials that others published as a table: what can be known is shown to the digit, and checked."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay.core.errors import FormatError
+from assay.indexes.foreign import figures_of, import_results
+from assay.indexes.foreign.curves import published
+from assay.indexes.results import Results
+from assay.indexes.study.observed import Observed
+from assay.indexes.summary import trial
+from assay.indexes.trials import Spread, Trial, robustness_name, to_row
+from assay.stats.intervals import Estimate
+from assay.views.trials import trials_view
+from foreign import ann_benchmarks, judge
+
+CURVE = [0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.93, 0.92, 0.91, 0.9]  # its mean is 0.945
+HEAD = ",".join(["algorithm", "config", "recall", *(f"cdf_{j / 10}" for j in range(11))])
+
+
+def published_row(recall: str = "0.945", curve: list[float] = CURVE, first: float = 1.0) -> str:
+    return ",".join(["HNSW", "M_16_ef_40", recall, *map(str, [first, *curve])])
+
+
+def figures(tmp_path: Path, *lines: str, name: str = "t.csv") -> list[Observed]:
+    path = tmp_path / name
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return figures_of(str(path))
+
+
+@pytest.mark.parametrize("name", ["deep_10M", "text2image_10M"])
+def test_the_published_curves_go_in_and_come_out_to_the_digit(shared: Path, name: str) -> None:
+    path = shared / "robustness_paper" / f"{name}_k10_cdf.csv"
+    lines = [line.split(",") for line in path.read_text().splitlines()]
+    found = figures_of(str(path))
+    assert len(found) == len(lines) - 1 == 6
+    for one, cells in zip(found, lines[1:], strict=True):
+        reported = one.trial.reported
+        curve = [reported[robustness_name(j / 10, 10)] for j in range(1, 11)]
+        assert [one.trial.engine, one.trial.search["config"]] == cells[:2]
+        assert [f"{value:.6f}" for value in [reported["recall"], 1, *curve]] == cells[2:]
+        assert one.distribution is None  # how many queries there were is not in the file
+        assert one.trial.note.endswith("K is not stated, and taken to be 10")
+
+
+@pytest.mark.parametrize(("name", "queries"), [("deep_10M", 10_000), ("text2image_10M", 100_000)])
+def test_a_published_curve_of_so_many_queries_is_their_histogram(
+    shared: Path, tmp_path: Path, name: str, queries: int
+) -> None:
+    folder = shared / "robustness_paper"
+    kept = json.loads((folder / "recall_histograms_k10.json").read_text())[name]
+    head, *rows = (folder / f"{name}_k10_cdf.csv").read_text().splitlines()
+    for one in figures(tmp_path, f"{head},queries", *(f"{row},{queries}" for row in rows)):
+        assert one.distribution is not None
+        assert one.distribution.counts.tolist() == kept[one.trial.engine]["hist_hits_0_to_10"]
+        assert one.distribution.mean == pytest.approx(kept[one.trial.engine]["published_recall"], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "column", ["cdf_0.3", "robustness_0.3", "Robustness-0.3@10", "Robustness(delta=0.3)@10"]
+)
+@pytest.mark.parametrize("engine", ["engine", "algorithm", "name", "index"])
+def test_robustness_and_engines_are_read_by_every_name(tmp_path: Path, column: str, engine: str) -> None:
+    [one] = figures(tmp_path, f"{engine},parameters,{column},qps", "annoy,trees=9,0.98,5")
+    assert one.trial.reported == {"qps": 5, "Robustness(delta=0.3)@10": 0.98}
+    assert (one.trial.engine, one.trial.search, one.trial.k) == ("annoy", {"parameters": "trees=9"}, 10)
+    assert ("K is not stated" in one.trial.note) == ("@" not in column)
+
+
+def test_the_k_of_a_curve_is_of_its_columns_or_of_the_column_k(tmp_path: Path) -> None:
+    [one] = figures(tmp_path, "engine,k,cdf_0.3,Robustness-0.3@10", "annoy,100,0.5,0.9")
+    assert one.trial.k == 100
+    assert one.trial.reported == {"Robustness(delta=0.3)@100": 0.5, "Robustness(delta=0.3)@10": 0.9}
+    with pytest.raises(FormatError, match="robustness at K = 10 and 100: say by a column 'k'"):
+        figures(tmp_path, "engine,Robustness-0.3@100,Robustness-0.3@10", "annoy,0.5,0.9")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (published_row("0.955"), "mean of robustness at 1/10 … 10/10 is 0.945000, and recall is 0.955"),
+        (published_row(first=0.995), "column 'cdf_0.0': expected 1"),
+        (published_row(curve=[*CURVE[:8], 0.93, 0.9]), "columns 'cdf_0.8' and 'cdf_0.9': expected no more"),
+        (published_row(curve=[1.5, *CURVE[1:]]), "column 'cdf_0.1': expected a number from 0 to 1"),
+    ],
+)
+def test_a_curve_that_no_recall_can_have_is_refused_by_its_line(tmp_path: Path, row: str, said: str) -> None:
+    with pytest.raises(FormatError, match=rf"t\.csv:3: .*{said}"):
+        figures(tmp_path, HEAD, published_row(), row)
+
+
+@pytest.mark.parametrize("recall", ["0.945", "0.95", "0.94", "0.9", "0.9453"])
+def test_a_recall_may_differ_from_its_curve_by_rounding(tmp_path: Path, recall: str) -> None:
+    [one] = figures(tmp_path, HEAD, published_row(recall))  # the curve has two digits: 0.005 either way
+    assert one.trial.reported["recall"] == float(recall)
+
+
+def test_shares_that_are_not_of_so_many_queries_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"t\.csv:2: column 'cdf_0\.3': 0\.985 of 100 queries is 98\.5"):
+        figures(tmp_path, "engine,cdf_0.3,queries", "annoy,0.985,100")
+
+
+def test_a_curve_that_is_rounded_too_much_tells_no_single_queries(tmp_path: Path) -> None:
+    many, few = figures(tmp_path, f"{HEAD},queries", f"{published_row()},1000", f"{published_row()},100")
+    assert many.distribution is None
+    assert few.distribution is not None
+    assert few.distribution.counts.tolist() == [1] * 10 + [90]
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("engine,cdf_30", "column 'cdf_30': expected a δ from 0 to 1, found 30"),
+        ("engine,cdf_0.3,robustness_0.3", "'cdf_0.3' and 'robustness_0.3' are of the same δ"),
+    ],
+)
+def test_columns_of_robustness_that_cannot_be_read_are_refused(tmp_path: Path, head: str, said: str) -> None:
+    with pytest.raises(FormatError, match=said):
+        figures(tmp_path, head, "annoy,0.5,0.5")
+
+
+def test_a_curve_that_is_imported_keeps_its_figures(tmp_path: Path) -> None:
+    path, results = tmp_path / "t.csv", Results(tmp_path / "out")
+    path.write_text(f"{HEAD},queries\n{published_row()},100\n")
+    [key] = import_results([path], results)
+    found = trial(results, key, judge())
+    assert found.reported["Robustness(delta=0.9)@10"] == 0.91
+    assert found.reported["queries"] == 100
+    kept = published(found)
+    assert kept is not None
+    assert kept.n == 100
+
+
+@pytest.mark.parametrize("name", ["trials.parquet", "trials.csv"])
+def test_the_table_that_a_sweep_keeps_is_read_back_whole(tmp_path: Path, name: str) -> None:
+    share = Estimate(0.9, 0.85, 0.95, 0.95, 40)
+    measured = Trial(
+        "k1", "hnswlib", {"M": 16}, {"ef": 40}, version="0.10", n=1500, d=8, indexed=True, zero_hits=3,
+        measures={"R@10": share, "Robustness(delta=0.9)@10": share, "ZeroHit@10": share},
+        qps=Spread(2000.0, 1900.0, 2100.0, 3), latency={"p50_ms": 0.4}, asking={"clients": 1},
+        build_seconds=1.5, memory_bytes=3 << 20, machine={"cores": 2},
+    )  # fmt: skip
+    failed = Trial("k2", "annoy", status="failed", reason="crashed")
+    results = Results(tmp_path)
+    results.put_table([to_row(measured), to_row(failed)])
+    (tmp_path / "trials.csv").write_text(trials_view([measured, failed], "csv"))
+    assert [one.trial for one in figures_of(str(tmp_path / name))] == [measured, failed]
+
+
+def test_a_damaged_table_of_a_sweep_is_named_by_its_line(tmp_path: Path) -> None:
+    text = trials_view([Trial("k1", "annoy", build_seconds=1.5)], "csv").replace("1.5", "soon")
+    with pytest.raises(FormatError, match=r"t\.csv:2: is not a trial .*'build_seconds'.*found 'soon'"):
+        figures(tmp_path, text)
+
+
+def test_results_with_neighbours_are_not_taken_for_figures(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    with pytest.raises(FormatError, match="holds neighbours, which are scored against a truth"):
+        figures_of(str(ann_benchmarks(tmp_path / "a.hdf5")))

@@ -1,0 +1,48 @@
+"""The three-way trade-off: each of recall, robustness and throughput fixed in turn."""
+
+import pytest
+
+from assay.core.errors import InputError
+from assay.indexes.choice.tradeoff import tradeoff
+from choices import seen, stated
+
+EVEN, UNEVEN, WHOLE = [8] * 40, [10] * 36 + [0] * 4, [10] * 40
+TRIALS = [seen("even", EVEN, 80), seen("uneven", UNEVEN, 70), seen("whole", WHOLE, 10)]
+
+
+def test_each_figure_is_fixed_at_the_median_of_the_front_unless_a_floor_is_given() -> None:
+    planes = tradeoff(TRIALS, 0.1)
+    assert [(p.fixed, p.floor, p.x, p.y) for p in planes] == [
+        ("recall", 0.9, "robustness-0.1", "qps"),
+        ("robustness-0.1", 1.0, "recall", "qps"),
+        ("qps", 70.0, "recall", "robustness-0.1"),
+    ]
+    assert tradeoff(TRIALS, 0.1, {"qps": 75})[2].floor == 75
+
+
+def test_a_plane_has_the_trials_that_reach_its_floor_and_its_own_front() -> None:
+    recall, robustness, qps = tradeoff(TRIALS, 0.1)
+    assert recall.points == (("uneven", 0.9, 70, True), ("whole", 1.0, 10, True))
+    assert robustness.points == (("even", 0.8, 80, True), ("whole", 1.0, 10, True))
+    assert qps.points == (("even", 0.8, 1.0, True), ("uneven", 0.9, 0.9, True))
+
+
+def test_one_that_is_worse_in_both_is_not_on_the_front_of_a_plane() -> None:
+    slower = seen("slower", EVEN, 60)
+    points = tradeoff([*TRIALS, slower], 0.1, {"robustness-0.1": 1.0})[1].points
+    assert [(p.label, p.on_front) for p in points] == [("slower", False), ("even", True), ("whole", True)]
+
+
+def test_trials_that_lack_a_figure_failed_or_are_not_indexed_have_no_place() -> None:
+    more = [
+        seen("failed", None, None, status="failed"),
+        seen("brute", WHOLE, 900, indexed=False),
+        stated("stated", recall=1.0, qps=900),
+    ]
+    assert tradeoff([*TRIALS, *more], 0.1) == tradeoff(TRIALS, 0.1)
+    assert tradeoff(more, 0.1) == []
+
+
+def test_a_floor_of_another_figure_is_refused() -> None:
+    with pytest.raises(InputError, match=r"of recall, robustness-0\.3, qps; found a floor of p99_ms"):
+        tradeoff(TRIALS, 0.3, {"p99_ms": 5})
