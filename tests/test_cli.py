@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import COMMANDS, run
+from assay.cli import COMMANDS, demo, run
+from assay.indexes.study.findings import findings
+from assay.views.bench_parts import Told
+from studies import stated, study
 
 QRELS = "q1 0 a 2\nq1 0 b 1\nq2 0 c 1\n"
 RUN = "q1 Q0 b 1 0.9 t\nq1 Q0 a 2 0.8 t\nq2 Q0 x 1 0.7 t\n"
@@ -235,11 +238,13 @@ def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
         "dimensions 160 → 30",
         "Robustness-0.9@10",
         "faiss.ivfflat  nlist=256",
+        "finds nothing for",
     ):
         assert said in done.stdout
-    left = "assay.toml base.fbin bench bench.toml bm25.run compare.html failures.html helpcentre lsa.run"
+    left = "assay.toml base.fbin bench bench.html bench.toml bm25.run compare.html failures.html helpcentre"
     assert sorted(os.listdir(tmp_path / "assay-demo")) == [
         *left.split(),
+        "lsa.run",
         "queries.fbin",
         "report.html",
         "store",
@@ -255,6 +260,25 @@ def test_what_the_demo_leaves_can_be_played_with(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     assert "intent: semantic" in again.stdout
     assert "frequency: head" in again.stdout
+    told = json.loads(assay("bench", "report", "bench", "--format", "json", cwd=folder).stdout)
+    graph, partition = (
+        next(one for one in told["trials"] if one["label"].endswith(search))
+        for search in ("efSearch=72", "nprobe=6")
+    )  # the same mean recall, and not the same failures
+    assert abs(graph["recall"]["value"] - partition["recall"]["value"]) < 0.01
+    assert graph["zero_hit"]["low"] > partition["zero_hit"]["high"]
+    page = (folder / "bench.html").read_text(encoding="utf-8")
+    assert "finds nothing for" in page.partition("<script")[0]
+
+
+def test_without_altair_the_demo_has_no_figures_and_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    told = study(stated([1, 0, 9]))
+    demo.draw(Told(told, findings(told)), tmp_path)
+    assert "no figures: a report with figures needs altair" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_demo_can_be_run_twice(tmp_path: Path) -> None:

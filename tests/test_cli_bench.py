@@ -1,5 +1,6 @@
 """assay bench: what a person sees who measures indexes of their own vectors, and what is kept."""
 
+import io
 import json
 import os
 import pty
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -201,6 +203,9 @@ def test_every_format_shows_every_engine(
         ([*DATA, "--index", "annoy", "--objective", "p99"], "milliseconds, such as p99=10; found 'p99'"),
         ([*DATA, "--index", "annoy", "--objective", "p99=0"], "such as p99=10; found 'p99=0'"),
         ([*DATA, "--index", "annoy", "--rate", "-5"], "run.rates: expected queries per second, above 0"),
+        ([*DATA, "--index", "annoy / search_k=1..9"], "a range is searched for the least value that"),
+        ([*DATA, "--index", "annoy", "--recall", "0.9"], "a recall to be reached (--recall) needs"),
+        ([*DATA, "--index", "annoy", "--recall", "2"], "run.recall: expected a share above 0 and at most 1"),
         ([*DATA, "--index", "annoy", "--limit", "0"], "data.limit: expected a whole number of at least 1"),
         ([*DATA, "--index", "annoy", "--save", " "], "--save expects a name, found none"),
         ([*DATA, "--index", "annoy", "-o", "bench.toml"], "in a folder, and bench.toml is a file"),
@@ -233,6 +238,38 @@ def test_rates_and_objectives_are_asked_alone(capsys: pytest.CaptureFixture[str]
     assert opened["samples"] == 1000  # enough for a p99, though a tenth of a second has fewer
     assert (capacity["mode"], capacity["asking"]["within_ms"]) == ("capacity", 1000.0)
     assert capacity["capacity"]["median"] > 0
+
+
+def test_a_range_is_searched_for_each_recall(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [*QUICK, "-o", "matched", "--mode", "batch", "--index", "misbehaving / rows=100..1500"]
+    code, out, err = said(capsys, *argv, "--recall", "0.5", "--recall", "0.9", "--format", "json")
+    found = json.loads(out)["trials"]
+    assert code == 0
+    assert 0.5 <= found[0]["measures"]["R@5"]["value"] < 0.9 <= found[1]["measures"]["R@5"]["value"]
+    assert found[0]["search"]["rows"] < found[1]["search"]["rows"]
+    told = re.findall(
+        r"matched: misbehaving / rows=100..1500 \(batch\): rows=(\d+) after \d+ searches: ", err
+    )
+    assert [int(value) for value in told] == [t["search"]["rows"] for t in found]
+    assert "least in 100..1500 with R@5 ≥ 0.9" in said(capsys, "show", "matched")[1]
+
+
+def test_a_trial_whose_value_is_looked_for_takes_its_name_when_it_is_found() -> None:
+    bench = Bench(
+        "base.fbin", "queries.fbin", metric="l2", k=5, entries=(entry_in("misbehaving / rows=9..1500"),)
+    )
+    sweep = replace(bench, recall=(0.5, 0.9)).sweep("renamed")
+    live = Live(sweep, io.StringIO())
+    seen: set[str] = set()
+
+    def watch(event: Event) -> None:
+        live(event)
+        seen.update(live.states.values())
+
+    sweep.run(watch)
+    assert {"waiting", "building", "matching", "matched"} < seen
+    assert live.states == dict.fromkeys((planned.key for planned in sweep.planned), "done")
+    assert all(planned.case.wanted is None for planned in sweep.planned)
 
 
 def test_a_failure_is_told_and_run_again_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:

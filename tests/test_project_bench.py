@@ -11,7 +11,7 @@ import pytest
 from assay.core.errors import ConfigurationError, FormatError, InputError
 from assay.core.vectors import Neighbors
 from assay.datasets.vectors import write_neighbors, write_vectors
-from assay.indexes.plan import Asking, Entry
+from assay.indexes.plan import Asking, Entry, Range
 from assay.indexes.results import Results
 from assay.indexes.sweep import Options
 from assay.indexes.truth import truth
@@ -44,11 +44,12 @@ room = "2 GB"
 timeout = 60
 seed = 9
 ties = "strict"
+recall = [0.9, 0.95]
 
 [[index]]
 engine = "hnswlib"
 build = { M = [8, 16], ef_construction = 100 }
-search = { ef = [10, 20] }
+search = { ef = "10..20" }
 
 [[index]]
 engine = "puck"
@@ -80,7 +81,7 @@ def test_every_setting_reaches_its_place() -> None:
         5,
         10,
         (
-            Entry("hnswlib", {"M": [8, 16], "ef_construction": [100]}, {"ef": [10, 20]}, 2),
+            Entry("hnswlib", {"M": [8, 16], "ef_construction": [100]}, {"ef": [Range(10, 20)]}, 2),
             Entry("puck", {}, {}, 1, "of/envs/puck/bin/python"),
         ),
         (
@@ -91,8 +92,9 @@ def test_every_setting_reaches_its_place() -> None:
             Asking("capacity", 3, None, 2.0, 99.9, 50.0),
         ),
         Options(4, 7, 3 << 29, 2 << 30, 60.0, 9, "strict"),
+        (0.9, 0.95),
     )
-    assert len(made.cases()) == (4 + 1) * 5
+    assert len(made.cases()) == (2 * 2 + 1) * 5
 
 
 def test_what_is_not_said_is_the_usual() -> None:
@@ -120,14 +122,15 @@ def test_everything_wrong_with_settings_is_said_at_once() -> None:
     objective = { q99 = 3 }
     memory = "lots"
     repetitons = 3
+    recall = [0.9, 1.1]
     [[index]]
     build = { M = [] }
-    search = { ef = { a = 1 } }
+    search = { ef = { a = 1 }, nprobe = "9..2" }
     """
     with pytest.raises(ConfigurationError) as raised:
         bench_in(tomllib.loads(wrong), Path(), "bench.toml")
     said = raised.value.problems
-    assert str(raised.value).startswith("bench.toml: 12 settings are wrong")
+    assert str(raised.value).startswith("bench.toml: 14 settings are wrong")
     assert said["data.base"] == "expected the path of the vectors, found none"
     assert said["data.queries"] == "expected a path, found 3"
     assert said["data.metric"] == "expected one of l2, ip, cosine, found 'euclid'"
@@ -136,6 +139,8 @@ def test_everything_wrong_with_settings_is_said_at_once() -> None:
     assert said["run.rates"] == "expected queries per second, above 0, or a list of them, found [0]"
     assert said["run.objective"] == "expected such as { p99_ms = 10 }, found {'q99': 3}"
     assert said["run.memory"] == "expected a size such as \"4 GB\", found 'lots'"
+    assert said["run.recall"].startswith("expected a share above 0 and at most 1, or a list of them, found")
+    assert said["index[1].search.nprobe"].startswith("a range goes from the least to the most")
     assert said["run.repetitons"] == "there is no such setting; did you mean repetitions?"
     assert said["index[1].engine"] == "expected the name of an engine, found none"
     assert said["index[1].build.M"] == "expected a value or a list of values, found []"
@@ -147,6 +152,7 @@ def test_everything_wrong_with_settings_is_said_at_once() -> None:
         ("hnswlib", Entry("hnswlib")),
         ("annoy n_trees=5,10", Entry("annoy", {"n_trees": [5, 10]})),
         ("faiss.hnsw / efSearch=16,64", Entry("faiss.hnsw", {}, {"efSearch": [16, 64]})),
+        ("hnswlib M=16 / ef=10..800", Entry("hnswlib", {"M": [16]}, {"ef": [Range(10, 800)]})),
         ("x on=true kind=pq / a=0.5", Entry("x", {"on": [True], "kind": ["pq"]}, {"a": [0.5]})),
         ("x url=http://localhost:1/db", Entry("x", {"url": ["http://localhost:1/db"]})),
     ],
@@ -162,6 +168,7 @@ def test_an_index_in_one_line(text: str, expected: Entry) -> None:
         ("M=16 / ef=40", "expected the name of an engine first"),
         ("hnswlib M", "expected ENGINE NAME=VALUE[,VALUE…] / NAME=VALUE[,VALUE…], found 'hnswlib M'"),
         ("hnswlib M= / ef=4", "expected ENGINE NAME=VALUE"),
+        ("hnswlib / ef=800..10", "a range goes from the least to the most, such as 8..512; found 800..10"),
         ("hnswlib M=16/ef=40", "the slash before the parameters of searching stands between blanks"),
     ],
 )

@@ -16,6 +16,8 @@ COMMANDS = {
     "truth": "exact neighbours; `truth audit` checks someone else's",
     "dataset": "vectors and neighbours: convert, make, show and check them",
     "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",
+    "select": "choose an index by floors and an objective; say why the others lost",
+    "tune": "find the cheapest configuration that meets the floors",
     "experiments": "what was tried, on which data, what it gave, and what broke it",
 }
 

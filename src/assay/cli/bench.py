@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from assay.cli.bench_report import report, report_options
 from assay.cli.live import Live
 from assay.cli.parsers import add_format, make_group
 from assay.cli.saving import add_saving, keep
@@ -34,7 +35,9 @@ _EXAMPLES = """examples:
   assay bench bench.toml
   assay bench --base base.fbin --queries queries.fbin --metric l2 --index 'faiss.hnsw M=16 / efSearch=16,64'
   assay bench --base glove.hdf5 --index 'hnswlib M=16 / ef=50,100' --index 'annoy n_trees=20 / search_k=1000'
+  assay bench --base base.fbin --queries queries.fbin --metric l2 --index 'hnswlib / ef=10..800' --recall 0.9
   assay bench show bench-results -k 5 --ties strict --format csv
+  assay bench report bench-results --format html > report.html
   assay bench import results/glove/10/hnswlib/*.hdf5 -o bench-results
   assay bench engines
 
@@ -43,6 +46,7 @@ A finished trial is never run twice: run the same command again after an interru
 exit codes: 0 done; 1 a trial failed; 2 wrong use or bad input
 """
 OUT = "bench-results"
+_PASSES = ("repetitions", "warmup", "threads", "memory", "timeout")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -63,12 +67,11 @@ def command(arguments: argparse.Namespace) -> int:
     return ACTIONS[arguments.action][0](arguments)
 
 
-def _run_options(part: argparse.ArgumentParser) -> None:
+def add_data(part: argparse.ArgumentParser, tables: str, out: str) -> None:
+    """What is searched with what, and where results are kept."""
+    part.add_argument("file", nargs="?", metavar="FILE", help=f"the same in TOML: {tables}")
     part.add_argument(
-        "file", nargs="?", metavar="FILE", help="the benchmark in TOML: [data], [run], [[index]]"
-    )
-    part.add_argument(
-        "-o", "--out", default=OUT, metavar="FOLDER", help=f"where results are kept (default: {OUT})"
+        "-o", "--out", default=out, metavar="FOLDER", help=f"where results are kept (default: {out})"
     )
     part.add_argument("--base", metavar="FILE", help="the vectors to be searched")
     part.add_argument(
@@ -82,6 +85,21 @@ def _run_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("--metric", choices=METRICS, help="(default: what the file says)")
     part.add_argument("-k", type=int, metavar="K", help="neighbours asked for (default: 10)")
     part.add_argument("--limit", type=int, metavar="N", help="only the first N queries")
+
+
+def add_passes(part: argparse.ArgumentParser) -> None:
+    """How each trial is run."""
+    part.add_argument("--repetitions", type=int, metavar="N", help="(default: 3)")
+    part.add_argument(
+        "--warmup", type=int, metavar="N", help="searches that are thrown away first (default: 100)"
+    )
+    part.add_argument("--threads", type=int, metavar="N", help="of each engine (default: 1)")
+    part.add_argument("--memory", metavar="SIZE", help="that an engine may hold, such as '4 GB'")
+    part.add_argument("--timeout", type=float, metavar="S", help="for a build or a pass (default: 3600)")
+
+
+def _run_options(part: argparse.ArgumentParser) -> None:
+    add_data(part, "[data], [run], [[index]]", OUT)
     part.add_argument(
         "--index",
         action="append",
@@ -89,6 +107,14 @@ def _run_options(part: argparse.ArgumentParser) -> None:
         metavar="INDEX",
         help="ENGINE NAME=V,V… / NAME=V,V…: parameters of building, and after the slash of searching; "
         "may be repeated",
+    )
+    part.add_argument(
+        "--recall",
+        action="append",
+        type=float,
+        metavar="R",
+        help="find the least value that reaches this mean recall where a parameter of searching is a range, "
+        "such as efSearch=8..512; may be repeated",
     )
     part.add_argument(
         "--mode",
@@ -106,13 +132,7 @@ def _run_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("--objective", metavar="P=MS", help="find the capacity: such as p99=10")
     part.add_argument("--clients", type=int, metavar="N", help="that ask at the same time (default: 1)")
     part.add_argument("--seconds", type=float, metavar="S", help="of an open loop (default: 10)")
-    part.add_argument("--repetitions", type=int, metavar="N", help="(default: 3)")
-    part.add_argument(
-        "--warmup", type=int, metavar="N", help="searches that are thrown away first (default: 100)"
-    )
-    part.add_argument("--threads", type=int, metavar="N", help="of each engine (default: 1)")
-    part.add_argument("--memory", metavar="SIZE", help="that an engine may hold, such as '4 GB'")
-    part.add_argument("--timeout", type=float, metavar="S", help="for a build or a pass (default: 3600)")
+    add_passes(part)
     add_saving(part, beside=False)
     part.add_argument("--retry", action="store_true", help="run failed trials again")
     part.add_argument(
@@ -177,38 +197,40 @@ def _save(arguments: argparse.Namespace, found: Sequence[Trial], results: Result
 
 
 def _bench(arguments: argparse.Namespace) -> Bench:
-    """The benchmark of the file, with what the options say in place of what it says."""
-    settings: dict[str, Any] = {}
-    folder = Path()
+    """The benchmark, as it is asked for."""
+    asked: dict[str, Any] = {name: getattr(arguments, name) for name in ("clients", "seconds", "recall")}
+    if arguments.mode or arguments.rate or arguments.objective:  # in place of all that the file asks
+        asked["modes"] = arguments.mode or []
+        asked["rates"] = arguments.rate or []
+        asked["objective"] = _objective(arguments.objective) if arguments.objective else {}
+    made = bench_of(arguments, settings_of(arguments, "bench"), asked)
+    options = replace(made.options, retry=arguments.retry, keep=arguments.keep_indexes)
+    return replace(made, options=options)
+
+
+def settings_of(arguments: argparse.Namespace, command: str) -> dict[str, Any]:
+    """What the file says."""
     if arguments.file is not None:
-        settings = dict(read_settings(arguments.file))
-        folder = Path(arguments.file).parent
-    elif arguments.base is None:
-        raise InputError("expected a benchmark in TOML, or --base with --index; see assay bench --help")
-    overridden = _overridden(settings, arguments)
-    made = bench_in(overridden, folder, arguments.file or "")
+        return dict(read_settings(arguments.file))
+    if arguments.base is None:
+        raise InputError(f"expected a benchmark in TOML, or --base with --index; see assay {command} --help")
+    return {}
+
+
+def bench_of(arguments: argparse.Namespace, settings: dict[str, Any], asked: dict[str, Any]) -> Bench:
+    """The benchmark of the file, with what the options say in place of what it says."""
+    run = asked | {name: getattr(arguments, name) for name in _PASSES}
+    data = {name: getattr(arguments, name) for name in ("base", "metric", "k", "limit")}
+    overridden = settings | {
+        table: dict(settings.get(table, {})) | {name: v for name, v in given.items() if v is not None}
+        for table, given in (("data", data), ("run", run))
+    }
+    made = bench_in(overridden, Path(arguments.file or "").parent, arguments.file or "")
     paths = {
         name: getattr(arguments, name) for name in ("base", "queries", "truth") if getattr(arguments, name)
     }
     entries = tuple(entry_in(text, arguments.threads or 1) for text in arguments.index)
-    options = replace(made.options, retry=arguments.retry, keep=arguments.keep_indexes)
-    return replace(made, **paths, entries=made.entries + entries, options=options)
-
-
-def _overridden(settings: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    data = dict(settings.get("data", {}))
-    run = dict(settings.get("run", {}))
-    for name in ("base", "metric", "k", "limit"):
-        if getattr(arguments, name) is not None:
-            data[name] = getattr(arguments, name)
-    for name in ("clients", "seconds", "repetitions", "warmup", "threads", "memory", "timeout"):
-        if getattr(arguments, name) is not None:
-            run[name] = getattr(arguments, name)
-    if arguments.mode or arguments.rate or arguments.objective:  # in place of all that the file asks
-        run["modes"] = arguments.mode or []
-        run["rates"] = arguments.rate or []
-        run["objective"] = _objective(arguments.objective) if arguments.objective else {}
-    return {**settings, "data": data, "run": run}
+    return replace(made, **paths, entries=made.entries + entries)
 
 
 def _objective(text: str) -> dict[str, float]:
@@ -279,6 +301,7 @@ ACTIONS: dict[
 ] = {
     "run": (_run, _run_options, "build and search indexes, and keep what they answer"),
     "show": (_show, _show_options, "score what was kept, by another k or policy if wanted"),
+    "report": (report, report_options, "what the mean recall hides, as a page with figures"),
     "import": (_import, _import_options, "take over others' results, and score those that have neighbours"),
     "engines": (_engines, _engines_options, "the engines there are, what is installed, and their parameters"),
 }

@@ -34,6 +34,9 @@ class Live:
 
     def __call__(self, event: Event) -> None:
         """Note what happened."""
+        if event.what == "matched":
+            self._rename(event)
+            return
         failed = self._failed_before(event) if event.what == "known" else None
         self.states[event.key] = self._state(event, failed)
         if event.what in ("passed", "known"):
@@ -42,6 +45,14 @@ class Live:
             self._say(event, failed or event.said)
         elif time.monotonic() >= self.due or event.what == "failed":
             self.draw()
+
+    def _rename(self, event: Event) -> None:
+        """Take up the trials whose values were found."""
+        with self._lock:
+            self.names |= {planned.key: planned.case for planned in self.sweep.planned}
+            self.states = {p.key: self.states.get(p.key, "matched") for p in self.sweep.planned}
+        if not self.drawn:
+            self._line("matched", event.key, event.said)
 
     def _failed_before(self, event: Event) -> str | None:
         """Why a trial failed in an earlier run; None where it did not."""
@@ -56,10 +67,13 @@ class Live:
     def _say(self, event: Event, said: str) -> None:
         """One line for what is finished, where nobody sees a table."""
         if self.states[event.key] in _ENDED:
-            case = self.names[event.key]
             told = said or told_in_words(self._figures(event.key), self.sweep.data.k)
-            line = f"{self.states[event.key]}: {case.label} ({case.asking.mode}): {told}"
-            print(" ".join(line.split()), file=self.stream, flush=True)
+            self._line(self.states[event.key], event.key, told)
+
+    def _line(self, state: str, key: str, told: str) -> None:
+        case = self.names[key]
+        line = f"{state}: {case.label} ({case.asking.mode}): {told}"
+        print(" ".join(line.split()), file=self.stream, flush=True)
 
     def _row(self, key: str) -> LiveRow:
         case = self.names[key]

@@ -7,17 +7,46 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.core.digests import digest_of
 from assay.core.errors import InputError
-from assay.indexes.trials import label
+from assay.indexes.trials import label, robustness_name
 
 MODES = ("single", "batch", "open", "capacity")
 Parameters = Mapping[str, Any]
 _SECRET = ("key", "password", "pwd", "secret", "token")  # a part of a name
+
+
+@dataclass(frozen=True)
+class Range:
+    """Whole numbers, of which the one to be used is looked for."""
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.least}..{self.most}"
+
+
+class Goal(NamedTuple):
+    """What a search must reach on average: a recall, or a share of queries whose recall reaches δ."""
+
+    least: float
+    delta: float | None = None  # None: the recall
+
+    def measure(self, k: int) -> str:
+        """What it is about, as it is written everywhere.
+
+        >>> Goal(0.9).measure(10), Goal(0.99, 0.1).measure(10)
+        ('R@10', 'Robustness(delta=0.1)@10')
+        """
+        return f"R@{k}" if self.delta is None else robustness_name(self.delta, k)
+
+
+Goals = tuple[Goal, ...]
 
 
 @dataclass(frozen=True)
@@ -70,6 +99,18 @@ class Case:
     build: Build
     search: Parameters
     asking: Asking
+    goals: Goals = ()  # that the value in a range is to reach
+    note: str = ""  # how the value was found
+
+    @property
+    def wanted(self) -> tuple[str, Range] | None:
+        """The parameter of searching whose value is still to be found, and where."""
+        return next(((name, v) for name, v in self.search.items() if isinstance(v, Range)), None)
+
+    def using(self, value: Any, note: str = "") -> Case:
+        """The trial with this value for the parameter that was to be found."""
+        assert self.wanted is not None
+        return replace(self, search={**self.search, self.wanted[0]: value}, goals=(), note=note)
 
     @property
     def label(self) -> str:
@@ -78,7 +119,9 @@ class Case:
 
     def identity(self) -> dict[str, Any]:
         """What makes it this trial and no other."""
-        return {**self.build.identity(), "search": dict(self.search), **self.asking.identity()}
+        search = {name: str(v) if isinstance(v, Range) else v for name, v in self.search.items()}
+        goals = {"goals": [list(goal) for goal in self.goals]} if self.goals else {}
+        return {**self.build.identity(), "search": search, **self.asking.identity(), **goals}
 
 
 @dataclass(frozen=True)
@@ -106,14 +149,52 @@ def crossed(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
-def cases(entries: Sequence[Entry], askings: Sequence[Asking]) -> list[Case]:
-    """Every trial of a sweep; one that is named twice is made once."""
+def cases(entries: Sequence[Entry], askings: Sequence[Asking], targets: Sequence[Goals] = ()) -> list[Case]:
+    """Every trial of a sweep, one for each target of a range; one that is named twice is made once."""
+    _refuse_ranges(entries, targets)
     made: dict[str, Case] = {}
     for entry in entries:
-        for build, search, asking in product(entry.builds(), crossed(entry.search), askings):
-            case = Case(build, search, asking)
-            made.setdefault(name_of(case.identity() | {"python": build.python}), case)
+        for goals in targets if ranges(entry.search) else [()]:
+            for build, search, asking in product(entry.builds(), crossed(entry.search), askings):
+                case = Case(build, search, asking)
+                case = replace(case, goals=goals) if case.wanted else case
+                made.setdefault(name_of(case.identity() | {"python": build.python}), case)
     return list(made.values())
+
+
+def ranges(values: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The parameters that are given as a range.
+
+    >>> ranges({"M": [16, 32], "ef": [Range(8, 512)]})
+    ['ef']
+    """
+    return [name for name, some in values.items() for value in some if isinstance(value, Range)]
+
+
+def _refuse_ranges(entries: Sequence[Entry], targets: Sequence[Goals]) -> None:
+    """Refuse a range where it says nothing, and a target that nothing is looked for."""
+    for entry in entries:
+        if ranges(entry.build):
+            raise InputError(
+                f"{entry.engine}: {ranges(entry.build)[0]} is a range, and an index is built with a value: "
+                "give some (8,16,32), or have them looked for by `assay tune`"
+            )
+        if len(ranges(entry.search)) > 1:
+            raise InputError(
+                f"{entry.engine}: one range can be searched for a target, found {len(ranges(entry.search))} "
+                f"({', '.join(ranges(entry.search))}): give values to the others"
+            )
+    found = [entry.engine for entry in entries if ranges(entry.search)]
+    if found and not targets:
+        raise InputError(
+            f"{found[0]}: a range is searched for the least value that reaches a recall: give it "
+            "(--recall 0.9, or recall = 0.9 in [run])"
+        )
+    if targets and not found:
+        raise InputError(
+            "a recall to be reached (--recall) needs a parameter of searching whose value is looked for: "
+            "a range after the slash, such as efSearch=8..512"
+        )
 
 
 def name_of(content: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 sweep.json                      the data, the machine, the settings
 trials.parquet                  one row per trial, made from what follows
+matched.json                    values of search parameters that were looked for, and what they reach
+tuned.json                      what `assay tune` tried
 trials/KEY/trial.json           one trial: its parameters, how its index was built, whether it failed
 trials/KEY/repetition-0.parquet per query: latency, ids, hits
 indexes/KEY/                    an index that was built, until its trials are done
@@ -55,6 +57,19 @@ class Results:
     def keys(self) -> list[str]:
         """Every trial there is."""
         return sorted(path.parent.name for path in self.folder.glob("trials/*/trial.json"))
+
+    def forget_trial(self, key: str) -> None:
+        """Delete what is known of a trial."""
+        shutil.rmtree(self.folder / "trials" / key, ignore_errors=True)
+
+    def entry(self, name: str, key: str) -> dict[str, Any] | None:
+        """What is kept under a key in `matched.json` or `tuned.json`; None where nothing is."""
+        return (_read_json(self.folder / f"{name}.json") or {}).get(key)
+
+    def put_entry(self, name: str, key: str, found: Mapping[str, Any]) -> None:
+        """Keep something under a key beside what is there."""
+        path = self.folder / f"{name}.json"
+        _write_json(path, (_read_json(path) or {}) | {key: found})
 
     def repetitions(self, key: str) -> list[int]:
         """The repetitions of a trial that are there."""

@@ -11,18 +11,19 @@ import random
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.errors import AssayError, ConfigurationError, EngineError
 from assay.core.vectors import Vectors
+from assay.indexes.choice.matched import Match, Probe, Probing, match
 from assay.indexes.data import Data, as_engines_take
 from assay.indexes.guard import Hard, hard_queries, indexed
 from assay.indexes.hits import Judge
 from assay.indexes.hosted import Process
 from assay.indexes.living import Living
-from assay.indexes.plan import Build, Case, machine, name_of
+from assay.indexes.plan import Asking, Case, machine, name_of
 from assay.indexes.results import Results
 from assay.indexes.running import run
 from assay.indexes.worker import Described
@@ -47,13 +48,17 @@ class Options:
 class Event(NamedTuple):
     """What happens in a sweep, for whoever watches."""
 
-    what: str  # known, building, built, passed, done, failed
+    what: str  # known, building, matching, matched, skipped, built, passed, done, failed
     key: str
     number: int = 0  # of the repetition
     said: str = ""
 
 
 Watch = Callable[[Event], None]
+Look = Callable[["Planned | None"], Probe]  # a pass with the least search of an index, or with another trial
+Spare = Callable[
+    [Mapping[str, Any], Look], str
+]  # why an index that is built is not worth measuring; "": it is
 Engines = dict[tuple[str, str | None], Described]  # by name and interpreter
 
 
@@ -96,8 +101,14 @@ def refuse_metrics(described: Engines, metric: str) -> None:
 
 def _problems(process: Process, case: Case) -> dict[str, str]:
     build = case.build
-    found = process.ask("problems", build.engine, dict(build.parameters), dict(case.search))
-    return {f"{build.engine} {field}": said for field, said in found.items()}
+    ends = (
+        [case] if case.wanted is None else [case.using(case.wanted[1].least), case.using(case.wanted[1].most)]
+    )
+    made: dict[str, str] = {}
+    for end in ends:
+        found = process.ask("problems", build.engine, dict(build.parameters), dict(end.search))
+        made |= {f"{build.engine} {field}": said for field, said in found.items()}
+    return made
 
 
 class Sweep:
@@ -117,7 +128,19 @@ class Sweep:
         self.described = describe(cases) if described is None else described
         refuse_metrics(self.described, data.metric)
         self.machine = machine()
-        self.planned = [self._planned(case) for case in cases]
+        self.cases = list(cases)
+        self.planned = self.plan()
+
+    def plan(self) -> list[Planned]:
+        """Every trial, with the values that were found where a range was given; each trial once."""
+        made: dict[str, Planned] = {}
+        for case in self.cases:
+            known = self.match(case)
+            planned = self._planned(case if known is None else case.using(known.value, known.note))
+            if planned.key in made:
+                planned = _with_notes(planned, made[planned.key])
+            made[planned.key] = planned
+        return list(made.values())
 
     def _planned(self, case: Case) -> Planned:
         """A trial with its key: data, engine and version, parameters, machine."""
@@ -127,6 +150,22 @@ class Sweep:
             same["python"] = case.build.python
         return Planned(name_of(same | case.identity()), name_of(same | case.build.identity()), case)
 
+    def match(self, case: Case) -> Match | None:
+        """The value that was found before for a trial with a range; None where it is still to be found."""
+        known = self.results.entry("matched", name_of(self._looked_for(case))) if case.wanted else None
+        return None if known is None else Match(**{name: known[name] for name in Match._fields})
+
+    def put_match(self, case: Case, found: Match) -> None:
+        """Remember the value that was found for a trial with a range."""
+        looked = self._looked_for(case)
+        self.results.put_entry("matched", name_of(looked), looked | found._asdict())
+
+    def _looked_for(self, case: Case) -> dict[str, Any]:
+        """What a value is looked for: it does not matter how queries are sent."""
+        index = self._planned(case).build_key
+        about = {"index": index, "k": self.data.k, "policy": self.options.policy}
+        return about | replace(case, asking=Asking("batch")).identity()
+
     def pending(self, planned: Planned) -> list[int]:
         """The repetitions of a trial that are still to be run."""
         known = self.results.trial(planned.key)
@@ -135,33 +174,37 @@ class Sweep:
         there = self.results.repetitions(planned.key)
         return [number for number in range(self.options.repetitions) if number not in there]
 
-    def run(self, watch: Watch = lambda event: None) -> None:
-        """Run what is not finished."""
+    def run(self, watch: Watch = lambda event: None, spare: Spare | None = None) -> None:
+        """Run what is not finished; an index that is to be spared is not measured."""
         with self.results.locked():
-            self._run(watch)
+            self._run(watch, spare)
 
-    def _run(self, watch: Watch) -> None:
+    def _run(self, watch: Watch, spare: Spare | None) -> None:
         waiting = [planned for planned in self.planned if self.pending(planned)]
         if waiting or self.results.trial(self.planned[0].key) is None:
             self.results.put_about(self.about())
         for planned in self.planned:
             if planned not in waiting:
-                self._settle(planned)
+                self.settle(planned)
                 watch(Event("known", planned.key))
         if not waiting:
             return
         scratch = self.results.folder / "vectors"
         try:
-            _Round(self, waiting, scratch, watch).run()
+            _Round(self, waiting, scratch, watch, spare).run()
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
-    def _settle(self, planned: Planned) -> None:
+    def settle(self, planned: Planned) -> None:
         """Say of a trial that it is done where all its passes are there and nobody came to say so."""
         known = self.results.trial(planned.key)
-        enough = len(self.results.repetitions(planned.key)) >= self.options.repetitions
-        if known and enough and known["status"] != "done":
-            self.results.put_trial(planned.key, known | {"status": "done", "reason": ""})
+        if known is None:
+            return
+        told = known | ({"note": planned.case.note} if planned.case.note else {})
+        if len(self.results.repetitions(planned.key)) >= self.options.repetitions:
+            told |= {"status": "done", "reason": ""}
+        if told != known:
+            self.results.put_trial(planned.key, told)
 
     def about(self) -> dict[str, Any]:
         """What the sweep is of."""
@@ -171,13 +214,21 @@ class Sweep:
         return {"data": data, "sources": self.sources, "machine": self.machine, "options": options}
 
 
+def _with_notes(planned: Planned, other: Planned) -> Planned:
+    """A trial with what is noted of it for several targets."""
+    said = dict.fromkeys(filter(None, (other.case.note, planned.case.note)))
+    return planned._replace(case=replace(planned.case, note="; ".join(said)))
+
+
 class _Round:
     """The running of what is not finished."""
 
-    def __init__(self, sweep: Sweep, waiting: list[Planned], scratch: Path, watch: Watch) -> None:
+    def __init__(
+        self, sweep: Sweep, waiting: list[Planned], scratch: Path, watch: Watch, spare: Spare | None
+    ) -> None:
         data, self.sweep, self.watch, self.waiting = sweep.data, sweep, watch, waiting
-        self.results, self.options = sweep.results, sweep.options
-        self.failed: set[str] = set()  # in this round
+        self.results, self.options, self.spare = sweep.results, sweep.options, spare
+        self.over: set[str] = set()  # failed or spared in this round
         self.base: Vectors = as_engines_take(data.base, data.metric, scratch / "base")
         self.queries: Vectors = as_engines_take(data.queries, data.metric, scratch / "queries")
         self.judge = Judge(data.truth, data.k, data.base, data.queries, data.metric, self.options.policy)
@@ -204,10 +255,9 @@ class _Round:
     def _live(self, key: str) -> Living | None:
         """An index that is built, or taken up where it was left; None where that failed."""
         of_it = [p for p in self.waiting if p.build_key == key]
-        build: Build = of_it[0].case.build
         for planned in of_it:
             self.watch(Event("building", planned.key))
-        made = Living(build, key, self.sweep.data.metric, self.base, self.results, self.options)
+        made = self._living(of_it[0])
         try:
             made.begin(lambda hosted: indexed(hosted, self.hard))
         except (EngineError, AssayError, OSError) as error:
@@ -219,10 +269,77 @@ class _Round:
         except BaseException:
             made.close()
             raise
-        for planned in of_it:
-            self._remember(planned, made.about)
-            self.watch(Event("built", planned.key))
+        self._match(made, of_it)
+        for planned in self.waiting:
+            if planned.build_key == key and planned.key not in self.over:
+                self._remember(planned, made.about)
+                self.watch(Event("built", planned.key))
         return made
+
+    def _match(self, index: Living, of_it: list[Planned]) -> None:
+        """Find the values that are looked for and plan with them; leave out what is to be spared."""
+        probing = Probing(index, self.queries, self.judge, self.options.warmup)
+        for planned in of_it:
+            if planned.case.wanted is not None:
+                self.watch(Event("matching", planned.key))
+            try:
+                if not self._spared(planned, probing):
+                    self._find(planned, probing)
+            except (AssayError, OSError) as error:
+                self._failed(planned, str(error), index.about)
+        if any(planned.case.wanted for planned in of_it):
+            self._plan_anew(of_it)
+
+    def _spared(self, planned: Planned, probing: Probing) -> bool:
+        if self.spare is None:
+            return False
+        wanted = planned.case.wanted
+        least = planned.case if wanted is None else planned.case.using(wanted[1].least)
+
+        def look(other: Planned | None) -> Probe:
+            return probing.look(least) if other is None else self._look_at(other)
+
+        said = self.spare(probing.index.about, look)
+        if said:
+            self.over.add(planned.key)
+            self.watch(Event("skipped", planned.key, said=said))
+        return bool(said)
+
+    def _look_at(self, other: Planned) -> Probe:
+        """A pass of another trial, at this minute."""
+        index = self._living(other)
+        try:
+            index.begin(lambda hosted: indexed(hosted, self.hard))
+            return Probing(index, self.queries, self.judge, self.options.warmup).look(other.case)
+        finally:
+            index.close()
+
+    def _living(self, planned: Planned) -> Living:
+        metric, base = self.sweep.data.metric, self.base
+        return Living(planned.case.build, planned.build_key, metric, base, self.results, self.options)
+
+    def _find(self, planned: Planned, probing: Probing) -> None:
+        case = replace(planned.case, asking=Asking("batch"))
+        if case.wanted is not None and self.sweep.match(case) is None:
+            found = match(case.wanted[1], case.goals, lambda value: probing(case.using(value)))
+            self.sweep.put_match(case, found)
+
+    def _plan_anew(self, of_it: list[Planned]) -> None:
+        """Put trials with the values that were found in place of those with ranges."""
+        sweep, before = self.sweep, {planned.key for planned in self.sweep.planned}
+        sweep.planned = sweep.plan()
+        self.waiting = [planned for planned in sweep.planned if sweep.pending(planned)]
+        for planned in of_it:
+            found = sweep.match(planned.case)
+            if found is not None and planned.case.wanted is not None:
+                self.results.forget_trial(planned.key)  # it may have failed before
+                said = f"{planned.case.wanted[0]}={found.value} after {found.tried} searches: {found.note}"
+                self.watch(Event("matched", planned.key, said=said))
+        for planned in sweep.planned:
+            if planned.build_key == of_it[0].build_key and not sweep.pending(planned):
+                sweep.settle(planned)
+                if planned.key not in before:
+                    self.watch(Event("known", planned.key))
 
     def _passes(self, living: dict[str, Living]) -> None:
         """Every repetition of every trial, round and round, each time in another order."""
@@ -234,7 +351,7 @@ class _Round:
                 self._pass(planned, number, living[planned.build_key])
 
     def _pass(self, planned: Planned, number: int, index: Living) -> None:
-        if planned.key in self.failed:
+        if planned.key in self.over:
             return
         data = self.sweep.data
         try:
@@ -250,7 +367,7 @@ class _Round:
             self.watch(Event("done", planned.key))
 
     def _failed(self, planned: Planned, reason: str, about: dict[str, Any]) -> None:
-        self.failed.add(planned.key)
+        self.over.add(planned.key)
         self._remember(planned, about, status="failed", reason=reason)
         self.watch(Event("failed", planned.key, said=reason))
 
@@ -266,6 +383,7 @@ class _Round:
             **about,
             "policy": self.options.policy,
             "warmup": self.options.warmup,
+            "note": case.note or (self.results.trial(planned.key) or {}).get("note", ""),
             **built,
         }
         state = {"status": status, "reason": reason, "machine": self.sweep.machine}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from assay.indexes.audit_sample import sampled
 from assay.indexes.data import Data, data
 from assay.indexes.hits import Judge
 from assay.indexes.part_results import forget
-from assay.indexes.plan import Asking, Case, Entry, cases, name_of
+from assay.indexes.plan import Asking, Case, Entry, Goal, cases, name_of
 from assay.indexes.results import Results
 from assay.indexes.sweep import Options, Sweep, describe, refuse_metrics
 from assay.indexes.truth import truth
@@ -43,6 +44,7 @@ class Bench:
     entries: tuple[Entry, ...] = ()
     askings: tuple[Asking, ...] = (Asking("single"), Asking("batch"))
     options: Options = field(default_factory=Options)
+    recall: tuple[float, ...] = ()  # that the values in ranges are to reach
 
     def cases(self) -> list[Case]:
         """Every trial."""
@@ -50,7 +52,7 @@ class Bench:
             raise InputError("expected an index to measure, found none: [[index]] in the file, or --index")
         if not self.askings:
             raise InputError("expected a way to ask, found none: a mode, a rate or an objective")
-        return cases(self.entries, self.askings)
+        return cases(self.entries, self.askings, [(Goal(least),) for least in self.recall])
 
     def opened(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> Data:
         """The data; a truth that is not given is made once, and kept in the folder."""
@@ -116,17 +118,24 @@ class Bench:
             )
 
     def sweep(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> Sweep:
-        """The sweep, ready to run; a folder is of one set of data."""
+        """The sweep, ready to run."""
         planned = self.cases()
+        return self.sweeps(planned, folder, progress)(planned)
+
+    def sweeps(
+        self, examples: Sequence[Case], folder: str | os.PathLike[str], progress: Progress | None = None
+    ) -> Callable[[Sequence[Case]], Sweep]:
+        """What makes sweeps of trials such as these; a folder is of one set of data."""
         if Path(folder).exists() and not Path(folder).is_dir():
             raise InputError(f"results are kept in a folder, and {folder} is a file: name another (-o)")
         self._refuse_folder(Results(folder))
-        described = describe(planned)  # what is misspelt is told before the truth is made
+        described = describe(examples)  # what is misspelt is told before the truth is made
         refuse_metrics(described, self.chosen_metric())
         opened = self.opened(folder, progress)
         paths = {"base": self.base, "queries": self.queries, "truth": self.truth}
-        sources = {name: path and os.path.abspath(path) for name, path in paths.items()}
-        return Sweep(opened, planned, folder, self.options, sources | {"limit": self.limit}, described)
+        sources: dict[str, Any] = {name: path and os.path.abspath(path) for name, path in paths.items()}
+        sources["limit"] = self.limit
+        return lambda planned: Sweep(opened, planned, folder, self.options, sources, described)
 
 
 def _refuse_other(positions: Positions, base: Vectors, queries: Vectors, metric: str, path: str) -> None:

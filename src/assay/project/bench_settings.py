@@ -12,7 +12,7 @@ from assay.core.errors import ConfigurationError, InputError
 from assay.core.settings import Fields, is_number
 from assay.core.vectors import METRICS
 from assay.indexes.hits import POLICIES
-from assay.indexes.plan import MODES, Asking, Entry
+from assay.indexes.plan import MODES, Asking, Entry, Range
 from assay.indexes.sweep import Options
 from assay.project.bench import Bench
 
@@ -31,8 +31,10 @@ def bench_in(settings: Mapping[str, Any], folder: Path, path: str = "") -> Bench
         entries=tuple(_entry(entry, folder, threads) for entry in fields.each("index")),
         askings=tuple(_askings(runs)),
         options=_options(runs),
+        recall=tuple(_recall(runs)),
     )
     runs.done()
+    fields.seen.add("tune")  # is read by `assay tune`
     fields.done()
     if fields.problems:
         raise ConfigurationError(fields.problems, path)
@@ -74,7 +76,10 @@ def _values(fields: Fields) -> dict[str, list[Any]]:
         values = value if isinstance(value, list) else [value]
         if not values or any(isinstance(v, list | Mapping) for v in values):
             fields.wrong(name, f"expected a value or a list of values, found {value!r}")
-        made[name] = values
+        try:
+            made[name] = [range_in(v) or v if isinstance(v, str) else v for v in values]
+        except InputError as error:
+            fields.wrong(name, str(error))
     return made
 
 
@@ -102,6 +107,15 @@ def _askings(fields: Fields) -> list[Asking]:
 def _are_rates(value: Any) -> bool:
     values = value if isinstance(value, list) else [value]
     return all(is_number(v) and v > 0 for v in values)
+
+
+def _recall(fields: Fields) -> list[float]:
+    found = fields.take("recall", "a share above 0 and at most 1, or a list of them", _are_shares, [])
+    return found if isinstance(found, list) else [found]
+
+
+def _are_shares(value: Any) -> bool:
+    return _are_rates(value) and all(v <= 1 for v in (value if isinstance(value, list) else [value]))
 
 
 def _is_objective(value: Any) -> bool:
@@ -169,6 +183,21 @@ def _spelled(parameters: Sequence[str], text: str) -> dict[str, list[Any]]:
     return made
 
 
+def range_in(text: str) -> Range | None:
+    """A range of whole numbers as it is written; None where it is none.
+
+    >>> range_in("8..512"), range_in("8bit")
+    (Range(least=8, most=512), None)
+    """
+    found = re.fullmatch(r"(\d+)\.\.(\d+)", text)
+    if not found:
+        return None
+    made = Range(int(found[1]), int(found[2]))
+    if made.least >= made.most:
+        raise InputError(f"a range goes from the least to the most, such as 8..512; found {text}")
+    return made
+
+
 def value_of(text: str) -> Any:
     """A value as it is written.
 
@@ -177,6 +206,9 @@ def value_of(text: str) -> Any:
     """
     if text in ("true", "false"):
         return text == "true"
+    found = range_in(text)
+    if found is not None:
+        return found
     for kind in (int, float):
         try:
             return kind(text)

@@ -23,12 +23,12 @@ h2 { font-size: 1.15rem; margin: 1.6rem 0 .4rem }
 """
 
 
-def page(title: str, notes: Sequence[str], body: str) -> str:
-    """A whole page."""
+def page(title: str, notes: Sequence[str], body: str, head: str = "") -> str:
+    """A whole page; what goes into its head beside the title and the style is given as it stands."""
     said = "".join(f"<p>{escape(note)}</p>" for note in notes)
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)} · Assay</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>{head}'
         f"<h1>{escape(title)}</h1>{said}{body}</html>"
     )
 

@@ -28,7 +28,7 @@ def trials_view(trials: Sequence[Trial], style: str, about: Mapping[str, Any] | 
         rows = [to_row(t) for t in ordered]
         names = list(dict.fromkeys(name for row in rows for name in row))
         return text.csv(names, [[_cell(row.get(name)) for name in names] for row in rows])
-    return render("Trials", _sections(ordered), style)
+    return render("Trials", trial_sections(ordered), style)
 
 
 def ordered_trials(trials: Sequence[Trial]) -> list[Trial]:
@@ -49,7 +49,8 @@ def ordered_trials(trials: Sequence[Trial]) -> list[Trial]:
 _UNKNOWN = Estimate(None, None, None, 0.95, 0)
 
 
-def _sections(trials: Sequence[Trial]) -> list[Section]:
+def trial_sections(trials: Sequence[Trial]) -> list[Section]:
+    """Trials as tables: by the way they were asked, what the indexes cost, and what to know."""
     made = []
     for mode in dict.fromkeys(t.mode for t in trials):
         of_it = [t for t in trials if t.mode == mode]

@@ -1,0 +1,170 @@
+"""assay bench report: what a person reads who wants to know what the mean recall hides."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.cli import run
+from assay.cli.bench_report import bench_commands
+from assay.datasets.generate import generate
+from assay.datasets.vectors import write_vectors
+from assay.indexes.results import Results
+from assay.indexes.study.observed import Observed, Study
+from assay.indexes.trials import Trial
+from assay.project.study import open_study
+from browsers import marks, opened
+
+DATA = ["--base", "base.fbin", "--queries", "queries.fbin", "--metric", "l2", "--repetitions", "1"]
+INDEXES = ["faiss.hnsw M=4 efConstruction=20 / efSearch=16,32,64", "faiss.ivfflat nlist=64 / nprobe=2,4,6"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a sweep of two families, two of which have a mean recall of .90."""
+    folder = tmp_path_factory.mktemp("report")
+    made = generate("shifted", 3000, 24, queries=300)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_vectors(made.base, "base.fbin")
+        write_vectors(made.queries, "queries.fbin")
+        indexes = [word for index in INDEXES for word in ("--index", index)]
+        assert run(["bench", *DATA, "--warmup", "0", *indexes, "-o", "sweep"]) == 0
+        yield folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = run(["bench", "report", *argv])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_report_is_one_page_whose_figures_a_browser_draws_without_network(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, _ = said(capsys, "sweep", "--format", "html")
+    assert code == 0
+    page = tmp_path / "report.html"
+    page.write_text(out, encoding="utf-8")
+    dom, console = opened(page, tmp_path / "profile")
+    assert console == []
+    figures = dom.count('class="drawn')
+    assert figures == 9
+    assert [number for number in range(figures) if not marks(dom, number)] == []
+    assert dom.count("<figcaption><p>") == 8  # histogram and curve stand together
+
+
+def test_a_report_says_what_is_seen_in_words_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "sweep", "--format", "html")
+    text = out.partition("<script")[0]
+    graph, partition = "faiss.hnsw M=4 efConstruction=20 / efSearch=32", "faiss.ivfflat nlist=64 / nprobe=4"
+    assert f"At a mean recall of 0.902, {graph} finds nothing for 2 of 300 queries" in text
+    assert f"At a mean recall of 0.903, {partition} finds nothing for 0 of 300 queries" in text
+    assert "3,000 × 24 float32, l2" in text
+    for title in ("Robustness against mean recall", "The indexes", "How to get the same again"):
+        assert f"<h2>{title}</h2>" in text
+
+
+def test_running_the_command_of_a_report_gives_the_same_trials(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "sweep", "--format", "json")
+    command, again = json.loads(out)["reproduce"]
+    words = shlex.split(command)
+    assert words[:2] == ["assay", "bench"]
+    assert words[-2:] == ["-o", "sweep"]
+    assert run([*words[1:-1], "anew"]) == 0
+    assert {one.trial.key for one in open_study("anew").observed} == {
+        one.trial.key for one in open_study("sweep", mode="single").observed
+    }
+    assert {path.name for path in Path("anew/trials").iterdir()} < {
+        path.name for path in Path("sweep/trials").iterdir()
+    }  # the sweep was asked in batches as well, and the report is of single queries
+    assert shlex.split(again)[:4] == ["assay", "bench", "report", "sweep"]
+
+
+def test_the_commands_of_other_ways_to_ask_are_read_back_to_the_same_trials() -> None:
+    ways = ["--rate", "400", "--seconds", "0.2", "--clients", "2", "-k", "3", "--limit", "50"]
+    assert run(["bench", *DATA, "--index", "faiss.flat", "--index", INDEXES[1], *ways, "-o", "open"]) == 0
+    (command,) = bench_commands(open_study("open"))
+    assert run([*shlex.split(command)[1:-1], "open-anew"]) == 0
+    assert Results("open-anew").keys() == Results("open").keys()
+
+
+def test_parameters_that_options_cannot_say_are_left_to_a_file() -> None:
+    about = {
+        "sources": {"base": "b", "queries": None, "truth": None, "limit": None},
+        "options": {"repetitions": 3, "warmup": 100},
+        "data": {"metric": "l2", "k": 10},
+    }
+    cases: list[dict[str, Any]] = [
+        {"dsn": "host=a user=b"},
+        {"key": "IVF8,Flat"},
+        {"api_key": "…"},
+        {"name": "8"},
+        {"exact": True},
+    ]
+    observed = tuple(Observed(Trial(str(at), "mine", build=build)) for at, build in enumerate(cases))
+    *others, last = sorted(bench_commands(Study(observed, about, None, "out")))
+    assert [line[0] for line in others] == ["#"] * 4
+    assert "'mine exact=true'" in last
+
+
+def test_json_has_the_findings_and_nothing_else_on_standard_output(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out, _ = said(capsys, "sweep", "--format", "json", "--delta", "0.5")
+    made = json.loads(out)
+    assert made["delta"] == 0.5
+    assert {"about", "trials", "matched", "information", "failing", "notes", "reproduce"} <= set(made)
+    assert made["about"]["data"]["queries"] == 300
+
+
+@pytest.mark.parametrize("style", ["table", "md"])
+def test_the_same_is_told_without_figures(capsys: pytest.CaptureFixture[str], style: str) -> None:
+    code, out, _ = said(capsys, "sweep", "--format", style)
+    assert code == 0
+    for told in ("What was measured", "At the same mean recall", "One query at a time", "assay bench --base"):
+        assert told in out
+
+
+def test_of_published_figures_only_what_they_tell_is_drawn(
+    capsys: pytest.CaptureFixture[str], shared: Path, tmp_path: Path
+) -> None:
+    source = shared / "robustness_paper" / "text2image_10M_k10_cdf.csv"
+    _, out, _ = said(capsys, str(source), "--format", "html")
+    page = tmp_path / "published.html"
+    page.write_text(out, encoding="utf-8")
+    dom, console = opened(page, tmp_path / "profile")
+    assert console == []
+    figures = dom.count('class="drawn')
+    assert figures == 4  # curve, against recall, r², ratios
+    assert [number for number in range(figures) if not marks(dom, number)] == []
+    assert "which queries fail and what makes them hard cannot be told" in dom
+    assert "assay bench --base" not in dom
+
+
+def test_a_recall_that_no_configuration_has_leaves_out_what_is_compared_at_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out, _ = said(capsys, "sweep", "--format", "html", "--recall", "0.3")
+    assert "square-root scale" not in out
+    assert "no configuration has a mean recall within 0.05 of 0.3" in out
+
+
+@pytest.mark.parametrize(("option", "value"), [("--delta", "0"), ("--at-most", "3"), ("--recall", "nan")])
+def test_a_recall_that_cannot_be_is_wrong_use(
+    capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    code, out, err = said(capsys, "sweep", option, value)
+    assert (code, out) == (2, "")
+    assert f"{option}: expected a recall" in err
+    assert f"found {value}" in err
+
+
+def test_trials_that_are_not_there_are_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys, "nowhere.csv")
+    assert (code, out) == (2, "")
+    assert "nowhere.csv" in err

@@ -1,0 +1,171 @@
+"""Figures from plain rows: what is drawn, and that a real browser draws it without any network."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.core.errors import MissingExtraError
+from assay.indexes.study.families import Ratio
+from assay.indexes.study.severity import Severity
+from assay.stats.intervals import Estimate
+from assay.views import figures, marks
+from assay.views.bench_rows import ratio_rows, severity_rows
+from assay.views.drawn import Part, drawn_page
+from assay.views.sections import Section
+from browsers import marks as drawn_marks
+from browsers import opened
+from studies import stated
+
+GRAPH = {"configuration": "hnsw M=8 / ef=40", "engine": "hnsw", "family": "graph", "colour": "#0072B2"}
+PARTITION = {"configuration": "ivf / nprobe=6", "engine": "ivf", "family": "partition", "colour": "#E69F00"}
+BOTH = (GRAPH, PARTITION)
+SPAN = {"value": 0.5, "low": 0.4, "high": 0.6}
+
+
+def every() -> dict[str, dict[str, Any]]:
+    """Each figure, of two configurations."""
+    bar = {"low": 0.45, "high": 0.55, "recall": 0.5, "queries": 7}
+    ratio = {"pair": "hnsw over ivf", "low": 2.0, "high": 9.0, "ratio": 4.0, "interval": "2 … 9"}
+    plane = {
+        "panel": "recall at least 0.9",
+        "x": 0.9,
+        "y": 1000.0,
+        "x_name": "recall",
+        "y_name": "qps",
+        "best": True,
+    }
+    return {
+        "histogram": figures.histogram([one | bar for one in BOTH]),
+        "curve": figures.curve([one | SPAN | {"delta": d} for one in BOTH for d in (0.1, 0.5, 1.0)]),
+        "against": figures.against_recall(
+            [
+                one | SPAN | {"group": one["engine"], "panel": "Robustness-0.1@10", "recall": 0.9}
+                for one in BOTH
+            ]
+        ),
+        "information": figures.information([{"measure": "AP@10", "r2": 0.99, "n": 5}]),
+        "ratios": figures.ratios(
+            [ratio | {"delta": "0.1", "kind": "measured"}, ratio | {"delta": "1", "kind": "at least"}]
+        ),
+        "severity": figures.severity(
+            [
+                {"configuration": "a", "band": band, "place": at, "share": 0.5, "low": None, "high": None}
+                for at, band in enumerate(("1–10", "beyond 100"))
+            ]
+        ),
+        "planes": figures.planes([one | plane for one in BOTH]),
+        "percentiles": figures.percentiles([one | {"percentile": "1 %", "recall": 0.2} for one in BOTH]),
+        "difficulty": figures.difficulty(
+            [
+                one | SPAN | {"feature": "lid", "quarter": quarter, "n": 9}
+                for one in BOTH
+                for quarter in (1, 2)
+            ]
+        ),
+    }
+
+
+def values(figure: Any, *names: str) -> list[Any]:
+    """Every value that stands under these names, at any depth."""
+    if isinstance(figure, list):
+        return [found for inner in figure for found in values(inner, *names)]
+    if not isinstance(figure, dict):
+        return []
+    here = [figure[name] for name in names if name in figure]
+    return here + [found for inner in figure.values() for found in values(inner, *names)]
+
+
+def test_every_figure_is_drawn_by_a_browser_without_network_and_without_complaint(tmp_path: Path) -> None:
+    made = every()
+    parts = [Part(Section(name, ["Said."]), [figure]) for name, figure in made.items()]
+    page = tmp_path / "page.html"
+    page.write_text(drawn_page("Figures", parts), encoding="utf-8")
+    dom, console = opened(page, tmp_path / "profile")
+    assert console == []
+    assert {name: drawn_marks(dom, at) > 0 for at, name in enumerate(made)} == dict.fromkeys(made, True)
+
+
+def test_a_page_loads_nothing_and_forbids_it(tmp_path: Path) -> None:
+    page = drawn_page("Figures", [Part(Section("One"), [every()["information"]])])
+    assert not re.findall(r"""(?:src|href)\s*=\s*["']?https?:|@import|url\(\s*["']?https?:""", page)
+    assert "default-src 'none'" in page.partition("<h1>")[0]
+
+
+def test_a_name_cannot_end_the_script_it_stands_in() -> None:
+    evil = figures.information([{"measure": "</script><script>alert(1)</script>", "r2": 0.5, "n": 3}])
+    page = drawn_page("Figures", [Part(Section("One"), [evil])])
+    assert "alert(1)</script>" not in page
+    assert page.count("</script>") == 1
+
+
+def test_text_has_the_colour_of_the_page_so_that_dark_and_print_are_legible() -> None:
+    for figure in every().values():
+        config = figure["config"]
+        assert {config[part]["labelColor"] for part in ("axis", "legend", "header")} == {"currentColor"}
+        assert config["background"] == "transparent"
+
+
+@pytest.mark.parametrize("name", ["curve", "against", "planes", "percentiles", "difficulty"])
+def test_families_differ_in_more_than_colour(name: str) -> None:
+    channels = values(every()[name], "shape", "strokeDash")
+    scales = [channel["scale"] for channel in channels if isinstance(channel, dict) and "scale" in channel]
+    assert scales
+    for scale in scales:
+        assert scale["domain"] == ["graph", "partition"]
+        assert len({json.dumps(value) for value in scale["range"]}) == 2
+
+
+def test_a_family_looks_the_same_where_it_is_alone() -> None:
+    alone = marks.shaped([PARTITION]).to_dict()["scale"]
+    both = marks.shaped(list(BOTH)).to_dict()["scale"]
+    assert alone["range"] == both["range"][1:]
+
+
+def test_a_histogram_of_many_values_has_no_number_on_each_bar() -> None:
+    bar = {"low": 0.0, "high": 0.01, "queries": 3}
+    few, many = (
+        json.dumps(figures.histogram([GRAPH | bar | {"recall": hits / k} for hits in range(k + 1)]))
+        for k in (10, 100)
+    )
+    assert '"type": "text"' in few
+    assert '"type": "text"' not in many
+
+
+def test_without_altair_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "altair", None)
+    with pytest.raises(MissingExtraError, match=r"needs altair.*assay\[report\]"):
+        every()
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "place", "interval"),
+    [
+        ((4.0, 2.0, 9.0), "measured", 4.0, "2 … 9"),
+        ((4.0, 0.0, None), "measured, an end unknown", 4.0, "0 … –"),
+        ((None, 8.7, None), "at least", 8.7, "8.7 … –"),
+        ((0.0, 0.0, 0.3), "at most", 0.3, "0 … 0.3"),
+    ],
+)
+def test_a_ratio_without_an_end_is_drawn_as_such(
+    found: tuple[float | None, ...], kind: str, place: float, interval: str
+) -> None:
+    rate = Estimate(0.1, 0.0, 0.2, 0.95, 100)
+    ratio = Estimate(found[0], found[1], found[2], 0.95, 100)
+    (row,) = ratio_rows({"a over b": [Ratio(0.1, rate, rate, ratio)]})
+    assert (row["kind"], row["ratio"], row["interval"]) == (kind, place, interval)
+
+
+def test_two_that_never_fail_have_no_ratio_to_draw() -> None:
+    none = Estimate(0.0, 0.0, 0.03, 0.95, 100)
+    assert ratio_rows({"a over b": [Ratio(0.1, none, none, Estimate(None, None, None, 0.95, 100))]}) == []
+
+
+def test_the_shares_of_a_severity_add_up_and_its_interval_ends_where_the_last_band_begins() -> None:
+    found = Severity(4, (6, 6, 0, 0), (0, 10, 20, 50, 100), Estimate(0.4, 0.3, 0.6, 0.95, 4), 0)
+    made = severity_rows([(stated([1, 0, 9]), found)])
+    assert [row["share"] for row in made] == pytest.approx([0.3, 0.3, 0, 0, 0.4])
+    assert made[-1]["band"] == "beyond 100"
+    assert (made[-1]["low"], made[-1]["high"]) == pytest.approx((0.4, 0.7))
