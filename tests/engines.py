@@ -82,4 +82,10 @@ TRIALS: dict[str, Trial] = {
     "duckdb": Trial({"M": 16, "ef_construction": 80}, {"ef_search": 10}, {"ef_search": 200}),
     "sqlite-vec": Trial({}, {}, {}, metrics=("l2", "cosine")),
     "vectorlite": Trial({"M": 16, "ef_construction": 80}, {"ef": 10}, {"ef": 200}),
+    "adaptive": Trial(
+        {"inner": "faiss.hnsw;M=16;efConstruction=80", "count": 500, "middles": 64, "most": 128},
+        {"budget": 10},
+        {"budget": 200},
+        steady=False,  # a query on the edge between two groups
+    ),
 }

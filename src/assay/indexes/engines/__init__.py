@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple
 
 from assay.core.errors import InputError, MissingExtraError
-from assay.core.settings import is_number
+from assay.core.parameters import Parameter, parameters, wrong
 from assay.indexes.index import Index
+
+__all__ = ["ENGINES", "GROUP", "Engine", "Parameter", "load", "names", "others", "parameters", "problems"]
 
 GROUP = "assay.indexes"
 _ALONE = "pip install --no-deps diskannpy==0.7.0 (it pins an old NumPy, and works with the new)"
@@ -80,6 +80,7 @@ ENGINES: dict[str, Engine] = {
     "weaviate": _engine("weaviate:Weaviate"),
     "vespa": _engine("vespa:Vespa"),
     "redis": _engine("redis:Redis"),
+    "adaptive": _engine("adaptive:Adaptive", "numpy"),
 }
 
 
@@ -120,55 +121,10 @@ def _own(name: str, engine: Engine) -> type[Index]:
         ) from error
 
 
-class Parameter(NamedTuple):
-    """A parameter of an engine."""
-
-    name: str
-    types: tuple[type, ...]
-    default: Any  # inspect.Parameter.empty: must be given
-
-    @property
-    def expected(self) -> str:
-        """The types in words."""
-        return " or ".join(sorted(t.__name__ for t in self.types if t is not NoneType))
-
-    def takes(self, value: Any) -> bool:
-        """Whether a value is of the type of the parameter."""
-        if float in self.types and is_number(value):
-            return True
-        return type(value) in self.types
-
-
-def parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
-    """The keywords of a method with their types and defaults."""
-    hints = get_type_hints(call)
-    found = inspect.signature(call).parameters.values()
-    return {
-        p.name: Parameter(p.name, _types(hints[p.name]), p.default) for p in found if p.kind is p.KEYWORD_ONLY
-    }
-
-
-def _types(hint: Any) -> tuple[type, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
 def problems(engine: type[Index], build: Mapping[str, Any], search: Mapping[str, Any]) -> dict[str, str]:
     """What is wrong with parameters, each by `build.NAME` or `search.NAME`."""
     made: dict[str, str] = {}
     for kind, given, call in (("build", build, engine.__init__), ("search", search, engine.set_search)):
         known = parameters(call)
-        made |= {f"{kind}.{name}": said for name, said in _wrong(given, known)}
+        made |= {f"{kind}.{name}": said for name, said in wrong(given, known).items()}
     return made
-
-
-def _wrong(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> list[tuple[str, str]]:
-    made = []
-    for name, value in given.items():
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
-            made.append((name, f"there is no such parameter; {hint}"))
-        elif not known[name].takes(value):
-            made.append((name, f"expected {known[name].expected}, found {value!r}"))
-    missing = [n for n, p in known.items() if p.default is inspect.Parameter.empty and n not in given]
-    return made + [(name, f"must be given ({known[name].expected})") for name in missing]
