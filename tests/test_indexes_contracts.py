@@ -327,7 +327,7 @@ def test_a_name_and_a_password_in_the_url_are_sent_and_not_shown() -> None:
 @pytest.mark.parametrize(("status", "said"), [(200, "with no JSON: '<html>'"), (502, r"\(502\): <html>")])
 def test_an_answer_that_is_no_json_is_shown(status: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     client = Client("Weaviate", "http://127.0.0.1:1", {}, 1.0)
-    monkeypatch.setattr(client, "_exchanged", lambda *args: (status, b"<html>"))
+    monkeypatch.setattr(client, "exchanged", lambda *args: (status, {}, b"<html>"))
     with pytest.raises(EngineError, match=said):
         client.call("GET", "/v1/meta")
 

@@ -145,7 +145,7 @@ class Weaviate(Brain):
         if found[1] != self.name:
             raise MissingError
         hits = self.hits([float(x) for x in found[3].split(",")], int(found[2]))
-        return {"hits": [{"uuid": str(UUID(int=hit["position"] + 1))} for hit in hits]}
+        return {"hits": [{"uuid": str(UUID(int=h["position"] + 1)), "distance": -h["score"]} for h in hits]}
 
     def batch(self, named: dict[str, str], body: Any) -> dict[str, Any]:
         return {"answers": [self.search(named, one) for one in body]}
