@@ -1,0 +1,1 @@
+"""The encoders, one file each, loaded when they are named."""

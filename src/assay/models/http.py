@@ -1,0 +1,117 @@
+"""JSON by POST to an endpoint, asked again where that may help."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from time import sleep
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from assay.core.errors import InputError
+from assay.core.http import BROKEN, Link, Response, TooLargeError, bearer, waiting, words
+from assay.models.model import ModelError
+
+AGAIN = (408, 425, 429, 500, 502, 503, 504, 529)  # the statuses after which asking again may help
+FIRST, LONGEST = 0.5, 60.0  # seconds to wait: before the first repetition, and at most
+LARGEST = 1 << 29  # bytes of an answer
+
+
+class Settings(NamedTuple):
+    """How an endpoint is spoken to."""
+
+    base_url: str
+    key_env: str | None  # the environment variable that holds the key
+    timeout: float
+    retries: int
+
+
+class Client:
+    """An endpoint, with connections that are kept for the next request of any thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.parts = settings, _parsed(settings.base_url)
+        self._key = _key(settings.key_env)
+        self._idle: list[Link] = []
+
+    def post(self, path: str, body: Any) -> Any:
+        """The answer, read as JSON; a ModelError where there is none after all repetitions."""
+        content = json.dumps(body).encode()
+        for turn in range(self.settings.retries + 1):
+            try:
+                return self._answer(path, content)
+            except ModelError as error:
+                pause = _pause(turn, error.after)
+                if not error.again or turn == self.settings.retries or pause > LONGEST:
+                    raise
+            sleep(pause)
+        raise AssertionError
+
+    def close(self) -> None:
+        """Close the connections."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _answer(self, path: str, content: bytes) -> Any:
+        try:
+            status, headers, answer = self._exchanged(path, content)
+        except TimeoutError:
+            said = f"no answer of {self._where} in {self.settings.timeout:g} s; raise timeout"
+            raise ModelError("timeout", said, again=True) from None
+        except BROKEN as error:
+            said = f"{self._where} cannot be reached: {words(error)}"
+            raise ModelError("connection", said, again=True) from None
+        except TooLargeError as error:
+            raise ModelError("too large", f"{self._where} answered with {error}") from None
+        if status != 200:
+            raise self._refused(status, headers.get("Retry-After"), answer)
+        try:
+            return json.loads(answer)
+        except ValueError:
+            raise ModelError("malformed", f"{self._where} answered with no JSON: {answer[:80]!r}") from None
+
+    def _exchanged(self, path: str, content: bytes) -> Response:
+        head = {"Content-Type": "application/json", "Accept": "application/json", **bearer(self._key)}
+        try:
+            link = self._idle.pop()
+        except IndexError:
+            link = Link(self.parts, self.settings.timeout, LARGEST)
+        found = link.exchanged("POST", self.parts.path.rstrip("/") + path, content, head)
+        self._idle.append(link)
+        return found
+
+    def _refused(self, status: int, after: str | None, answer: bytes) -> ModelError:
+        said = answer[:300].decode(errors="replace")
+        if self._key:
+            said = said.replace(self._key, "…")
+        named = self.settings.key_env or "name the variable that holds the key by key_env"
+        hint = f"; look at the key ({named})" if status in (401, 403) else ""
+        kind = "limited" if status == 429 else "status"
+        told = f"{self._where} answered {status}: {said}{hint}"
+        return ModelError(kind, told, again=status in AGAIN, after=waiting(after))
+
+    @property
+    def _where(self) -> str:
+        return f"{self.parts.scheme}://{self.parts.netloc}{self.parts.path}"
+
+
+def _parsed(url: str) -> SplitResult:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+        raise InputError(f"base_url: expected https://HOST/v1, found {url.partition('?')[0]!r}")
+    if parts.username is not None:
+        raise InputError("base_url: a key does not stand in a URL; name its environment variable by key_env")
+    return parts
+
+
+def _key(variable: str | None) -> str:
+    key = os.environ.get(variable, "") if variable else ""
+    if variable and not key:
+        raise InputError(f"key_env: the environment variable {variable} is not set")
+    return key
+
+
+def _pause(turn: int, after: float | None) -> float:
+    """Seconds to wait: as the endpoint says, else twice as long each time, and not in step with others."""
+    return after if after is not None else min(LONGEST, FIRST * 2**turn * random.uniform(1, 1.5))

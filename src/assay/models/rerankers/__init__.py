@@ -1,0 +1,1 @@
+"""The rerankers, one file each, loaded when they are named."""
