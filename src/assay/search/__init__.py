@@ -1,15 +1,5 @@
-"""What searches: a Searcher takes queries and gives a run."""
+"""What searches: a Searcher is asked for the best documents of a query."""
 
-from typing import Protocol
+from assay.search.searcher import Answer, Query, Searcher, SearchError
 
-from assay.core.tables import Queries, Run
-
-
-class Searcher(Protocol):
-    """Anything that can be asked for the best documents of each query."""
-
-    name: str
-
-    def search(self, queries: Queries, k: int) -> Run:
-        """The k best documents of each query."""
-        ...
+__all__ = ["Answer", "Query", "SearchError", "Searcher"]

@@ -1,0 +1,88 @@
+"""What is asked, what is answered, and what can go wrong: the protocol of every search.
+
+A searcher answers one query at a time, from any thread. It never times, repeats or scores itself: that is
+done from outside (`assay.search.running`), the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from assay.core.errors import AssayError
+from assay.core.tables import Queries, Run
+
+Ranked = list[tuple[str, float]]  # documents with their scores, best first
+
+
+class Query(NamedTuple):
+    """One query as it is asked."""
+
+    id: str
+    text: str
+    columns: Mapping[str, Any] = {}  # what else is known of it, for templates
+
+
+class Stage(NamedTuple):
+    """What one stage of a pipeline gave for a query."""
+
+    name: str
+    documents: Ranked
+    nanoseconds: int
+
+
+class Answer(NamedTuple):
+    """What was returned for one query."""
+
+    documents: Ranked
+    stages: tuple[Stage, ...] = ()  # of a pipeline, in their order
+    tokens: int = 0  # that somebody is paid for
+    cost: float = 0.0  # in the currency of the prices that were given
+
+
+class SearchError(AssayError):
+    """A search failed: `kind` says how, `again` whether asking again may help, `after` how long to wait."""
+
+    def __init__(self, kind: str, said: str, *, again: bool = False, after: float | None = None) -> None:
+        self.kind, self.said, self.again, self.after = kind, said, again, after
+        super().__init__(f"{kind}: {said}")
+
+
+KINDS = ("timeout", "connection", "status", "limited", "malformed", "too large", "failed")
+
+
+class Searcher:
+    """Anything that can be asked for the best documents of a query: subclass it, in one file each."""
+
+    name: str
+
+    def ask(self, query: Query, k: int, timeout: float | None = None) -> Answer:
+        """The k best documents of a query, best first; a SearchError where there is no answer.
+
+        An empty list is an answer: nothing was found. What takes longer than the timeout (seconds) is a
+        SearchError of kind `timeout`, as far as the searcher can tell; whoever asks watches as well.
+        """
+        raise NotImplementedError
+
+    def search(self, queries: Queries, k: int) -> Run:
+        """The k best documents of each query."""
+        return Run({query.id: dict(self.ask(query, k).documents) for query in asked(queries)}, name=self.name)
+
+    def configuration(self) -> Mapping[str, Any]:
+        """What makes it this search and no other, without secrets: it is shown, stored and hashed."""
+        return {"name": self.name}
+
+    def close(self) -> None:
+        """Let go of what is held: connections, processes."""
+
+
+def asked(queries: Queries) -> Iterator[Query]:
+    """Queries as they are asked, one after another.
+
+    >>> [query.text for query in asked(Queries({"query_id": ["q1"], "text": ["how"]}))]
+    ['how']
+    """
+    names = [name for name in queries.columns if name not in ("query_id", "text")]
+    for row, key in enumerate(queries.ids):
+        columns = {name: queries.columns[name][row] for name in names}
+        yield Query(key, str(queries.columns["text"][row] or ""), columns)

@@ -1,0 +1,140 @@
+"""A service that is asked in JSON: one connection for each thread, and what goes wrong said in one way."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from assay.core.errors import ConfigurationError, InputError
+from assay.core.http import (
+    BROKEN,
+    Link,
+    Response,
+    TooLargeError,
+    basic,
+    basic_of,
+    compact,
+    message,
+    parsed,
+    waiting,
+    words,
+)
+from assay.core.secrets import expanded, refuse_written
+from assay.search.searcher import SearchError
+
+MOST = 10_000_000  # bytes of an answer
+_AGAIN = (408, 425)  # below 500, and yet worth another try
+
+
+class Service:
+    """A server, with the headers that every request carries; secrets in them come from the environment."""
+
+    def __init__(
+        self, url: str, headers: Mapping[str, str] | None, auth: str | None = None, most: int = MOST
+    ) -> None:
+        _refuse_secrets(url, headers or {}, auth)
+        self.parts, self._most = _parsed(url), most
+        port = f":{self.parts.port}" if self.parts.port else ""
+        self.where = f"{self.parts.scheme}://{self.parts.hostname}{port}"
+        self._headers = {"Accept": "application/json", **_expanded(headers or {})}
+        self._basic = basic(expanded("auth", auth)) if auth else basic_of(self.parts)
+        self._own, self._links = threading.local(), list[Link]()
+
+    def call(self, method: str, path: str, body: Any, timeout: float | None) -> Any:
+        """What the service answers, read as JSON; a SearchError where that is no success."""
+        content = None if body is None else compact(body)
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        link = self._link()
+        link.timeout = timeout
+        try:
+            answer = link.exchanged(method, path, content, {**self._headers, **self._basic, **kind})
+        except TimeoutError:
+            raise SearchError("timeout", f"{self.where} did not answer in time", again=True) from None
+        except TooLargeError as error:
+            raise SearchError("too large", f"{self.where} answered with {error}") from None
+        except BROKEN as error:
+            raise self._broken(error) from None
+        if not 200 <= answer.status < 300:
+            raise _failure(self.where, answer, self._basic.get("Authorization", "Basic …")[6:])
+        return _read(self.where, answer)
+
+    def _link(self) -> Link:
+        link: Link | None = getattr(self._own, "link", None)
+        if link is None:
+            link = self._own.link = Link(self.parts, None, self._most)
+            self._links.append(link)
+        return link
+
+    def _broken(self, error: Exception) -> SearchError:
+        untrusted = isinstance(error, ssl.SSLCertVerificationError)
+        return SearchError(
+            "connection", f"{self.where} cannot be reached: {words(error)}", again=not untrusted
+        )
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        for link in self._links:
+            link.close()
+
+
+def _refuse_secrets(url: str, headers: Mapping[str, str], auth: str | None) -> None:
+    """Refuse secrets that are written down."""
+    parts = urlsplit(url)
+    refuse_written("url", "password", parts.password or "")
+    for name, value in parse_qsl(parts.query):
+        refuse_written("url", name, "" if value.startswith("{") else value)
+    for name, value in headers.items():
+        refuse_written(f"headers.{name}", name, value)
+    refuse_written("auth", "password", (auth or "").partition(":")[2])
+
+
+def _parsed(url: str) -> SplitResult:
+    try:
+        return parsed(expanded("url", url), ("http", "https"))
+    except ConfigurationError:
+        raise
+    except InputError:  # it would repeat what the environment has
+        raise ConfigurationError({"url": f"expected http://HOST:PORT/…, found {url!r}"}) from None
+
+
+def _expanded(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: expanded(f"headers.{name}", value) for name, value in headers.items()}
+
+
+def _failure(where: str, answer: Response, secret: str) -> SearchError:
+    status = answer.status
+    if 300 <= status < 400:
+        to = urlsplit(answer.headers.get("Location", ""))._replace(query="", fragment="").geturl()
+        return SearchError(
+            "status", f"{where} answered {status} and sends to {to or 'nowhere'}: give that as url"
+        )
+    after = waiting(answer.headers.get("Retry-After"))
+    said = f"{where} answered {status}: {_words(answer).replace(secret, '…')}"
+    if status == 429:
+        return SearchError("limited", said, again=True, after=after)
+    return SearchError("status", said, again=status >= 500 or status in _AGAIN, after=after)
+
+
+def _words(answer: Response) -> str:
+    try:
+        return message(json.loads(answer.body))[:300]
+    except ValueError:
+        return " ".join(answer.body[:1000].decode(errors="replace").split())[:300] or "no reason given"
+
+
+def _read(where: str, answer: Response) -> Any:
+    kind = answer.headers.get("Content-Type", "json")
+    if "json" not in kind.lower():
+        raise SearchError("malformed", f"{where} answered with {kind}, expected JSON: {_shown(answer)}")
+    try:
+        return json.loads(answer.body)
+    except ValueError as error:
+        raise SearchError("malformed", f"{where} answered with no JSON ({error}): {_shown(answer)}") from None
+
+
+def _shown(answer: Response) -> str:
+    return repr(answer.body[:60].decode(errors="replace"))

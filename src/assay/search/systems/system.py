@@ -1,0 +1,131 @@
+"""What the searchers of this folder share: settings, the vector of a query, no secrets in errors."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from assay.core.errors import ConfigurationError
+from assay.core.secrets import hidden, named
+from assay.core.settings import is_number
+from assay.models.encoder import Encoder
+from assay.models.model import ModelError, Usage
+from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError
+from assay.search.systems.templates import mentioned
+
+Found = Iterable[tuple[Any, Any]]  # ids with scores as they came; None: no score, the order counts
+
+
+class System(Searcher):
+    """A searcher with settings: subclass it with `found`.
+
+    Settings hold what was written, `${NAME}` for what the environment has; so they can be shown.
+    """
+
+    def __init__(
+        self, name: str, settings: Mapping[str, Any], encoder: Encoder | None = None, encodes: bool = False
+    ) -> None:
+        self.name, self._encoder = name, encoder
+        self._settings = {key: value for key, value in settings.items() if value is not None}
+        self._names = named(repr(self._settings))
+        self._encodes = encodes or "vector" in mentioned(self._settings)
+        if self._encodes and encoder is None:
+            raise ConfigurationError({"encoder": "must be given: the vector is asked for"})
+
+    def ask(self, query: Query, k: int, timeout: float | None = None) -> Answer:
+        """The k best documents of a query, best first."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        try:
+            values, used = self._values(query, k)
+            found = ranked(self.found(values, k, left(end)), k)
+        except SearchError as error:
+            said = hidden(error.said, self._names)
+            raise SearchError(error.kind, said, again=error.again, after=error.after) from None
+        return Answer(found, tokens=used.tokens, cost=used.cost)
+
+    def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
+        """Ids and scores, best first, for the values of a query (`query`, `k`, `id`, `vector`, columns)."""
+        raise NotImplementedError
+
+    def configuration(self) -> Mapping[str, Any]:
+        """The settings as they were written."""
+        made = {"name": self.name, "kind": type(self).__module__.rpartition(".")[2], **self._settings}
+        return made | ({"encoder": dict(self._encoder.configuration())} if self._encoder else {})
+
+    def _values(self, query: Query, k: int) -> tuple[dict[str, Any], Usage]:
+        values = {**query.columns, "query": query.text, "k": k, "id": query.id}
+        if self._encoder is None or not self._encodes:
+            return values, Usage()
+        before = self._encoder.usage_here
+        try:
+            vector = self._encoder.encode_query(query.text).tolist()
+        except ModelError as error:
+            raise SearchError(error.kind, error.said, again=error.again, after=error.after) from None
+        return {**values, "vector": vector}, self._encoder.usage_here.minus(before)
+
+
+def left(end: float) -> float | None:
+    """The seconds until a moment; None: there is no end."""
+    if math.isinf(end):
+        return None
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        raise SearchError("timeout", "the time was over before the search was asked", again=True)
+    return seconds
+
+
+def ranked(found: Found, k: int) -> Ranked:
+    """The first k as they came: their order is the ranking, and a document that stands twice counts once.
+
+    Scores that rise from first to last are distances, and change their sign; where there are none, the order
+    gives them.
+
+    >>> ranked([(7, 0.1), ("b", 0.4), (7, 0.5)], 10)
+    [('7', -0.1), ('b', -0.4)]
+    >>> ranked([("a", None), ("b", None)], 10)
+    [('a', 1.0), ('b', 0.5)]
+    """
+    once: dict[str, Any] = {}
+    for key, score in found:
+        once.setdefault(identity(key), score)
+    first = list(once.items())[:k]
+    if all(score is None for _, score in first):
+        return [(key, 1 / rank) for rank, (key, _) in enumerate(first, 1)]
+    scores = [_number(key, score) for key, score in first]
+    return list(zip([key for key, _ in first], _falling(scores), strict=True))
+
+
+def identity(key: Any) -> str:
+    """The id of a document as text."""
+    if isinstance(key, str | int) and not isinstance(key, bool) and key != "":
+        return str(key)
+    raise SearchError("malformed", f"expected text or a whole number as id, found {str(key)[:100]!r}")
+
+
+def _number(key: str, score: Any) -> float:
+    try:
+        number = float(score)  # a database has numbers of its own
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(score, str) or not is_number(number):
+        raise SearchError(
+            "malformed", f"expected a number as the score of {key!r}, found {str(score)[:100]!r}"
+        )
+    return number
+
+
+def _falling(scores: list[float]) -> list[float]:
+    pairs = list(pairwise(scores))
+    if all(a >= b for a, b in pairs):
+        return scores
+    if all(a <= b for a, b in pairs):
+        return [0.0 - score for score in scores]
+    at = next(i for i, (a, b) in enumerate(pairs) if a < b)
+    raise SearchError(
+        "malformed",
+        f"the scores neither fall nor rise from first to last: {scores[at]:g} before {scores[at + 1]:g}; "
+        "sort by score, or give no scores and the order counts",
+    )

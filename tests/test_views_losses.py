@@ -1,0 +1,51 @@
+"""The waterfall as a table, as a page and as data."""
+
+import json
+
+from assay.core.tables import Qrels, Run
+from assay.evaluation.losses import Checkpoint, losses
+from assay.views.losses import Bars, losses_view, lost_at
+
+QRELS = Qrels({f"q{i}": {"a": 1, "b": 1} for i in range(6)})
+FOUND = losses(
+    QRELS,
+    [
+        Checkpoint("retrieval", "missed by retrieval", Run({f"q{i}": {"a": 1, "b": 1} for i in range(5)})),
+        Checkpoint("shown", "pushed out by the reranker", Run({f"q{i}": {"a": 1} for i in range(6)})),
+    ],
+)
+
+
+def test_bars_stand_beside_their_share_and_their_queries() -> None:
+    lines = losses_view({"hybrid": Bars(FOUND)}, "table").splitlines()
+    assert lines[0] == "hybrid: where 12 relevant documents of 6 queries went"
+    pushed = next(line for line in lines if line.startswith("pushed out"))
+    assert "5  0.417 (" in pushed
+    assert pushed.rstrip().endswith("q0, q1, q2, q3 and 1 more")
+    found = next(line for line in lines if line.startswith("found"))
+    assert (found.count("█"), pushed.count("█")) == (24, 20)
+
+
+def test_what_a_stage_allows_stands_with_its_change() -> None:
+    made = losses_view({"hybrid": Bars(FOUND)}, "md")
+    assert "| retrieval | 0.833 (" in made
+    assert "| – |" in made
+    assert "-0.333 (" in made
+
+
+def test_slices_follow_and_data_is_complete() -> None:
+    bars = Bars(FOUND, {"kind: x": FOUND.among(["q0", "q2"])})
+    assert "hybrid, kind: x" in losses_view({"hybrid": bars}, "html")
+    assert json.loads(losses_view({"hybrid": bars}, "json"))["hybrid"]["per_query"]["q5"] == {
+        "missed by retrieval": 1,
+        "found": 1,
+    }
+
+
+def test_it_is_said_how_many_queries_are_left_out() -> None:
+    some = losses(QRELS, [Checkpoint("shown", "cut off", {"a"})], only=["q1"])
+    assert "left out: 5 judged queries without an answer" in losses_view({"hybrid": Bars(some)}, "table")
+
+
+def test_a_query_is_told_in_a_line() -> None:
+    assert lost_at(FOUND, "q0") == "1 of 2 relevant found; 1 pushed out by the reranker"
