@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
+from assay.stats.histograms import PERCENTILES, fewest
 
-
-def fewest(percentile: float) -> int:
-    """How many samples a percentile needs: about ten beyond it.
-
-    >>> fewest(99), fewest(99.9), fewest(50)
-    (1000, 10000, 20)
-    """
-    return round(10 / (1 - percentile / 100))
+__all__ = ["PERCENTILES", "fewest", "latency", "percentile_ms"]
 
 
 def percentile_ms(latencies: NDArray[np.int64], percentile: float) -> float | None:

@@ -41,14 +41,14 @@ class Answer(NamedTuple):
 
 
 class SearchError(AssayError):
-    """A search failed: `kind` says how, `again` whether asking again may help, `after` how long to wait."""
+    """A search failed: `kind` says how, `again` whether asking again may help, `after` how long to wait.
+
+    Kinds are timeout, connection, status, limited, malformed, too large, and failed for everything else.
+    """
 
     def __init__(self, kind: str, said: str, *, again: bool = False, after: float | None = None) -> None:
         self.kind, self.said, self.again, self.after = kind, said, again, after
         super().__init__(f"{kind}: {said}")
-
-
-KINDS = ("timeout", "connection", "status", "limited", "malformed", "too large", "failed")
 
 
 class Searcher:

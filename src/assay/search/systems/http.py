@@ -62,7 +62,7 @@ class Http(System):
             answer = self._service.call(self._method, path, filled(self._body, known), left(end))
             before = len(made)
             for key, score in self._rows(answer):
-                made.setdefault(identity(key), score)
+                made.setdefault(key if type(key) is str and key else identity(key), score)
             path, page = self._following(answer), page + 1
             if len(made) == before or len(made) >= k or not (path or self._paged):
                 return made.items()

@@ -90,11 +90,11 @@ def ranked(found: Found, k: int) -> Ranked:
     """
     once: dict[str, Any] = {}
     for key, score in found:
-        once.setdefault(identity(key), score)
+        once.setdefault(key if type(key) is str and key else identity(key), score)
     first = list(once.items())[:k]
     if all(score is None for _, score in first):
         return [(key, 1 / rank) for rank, (key, _) in enumerate(first, 1)]
-    scores = [_number(key, score) for key, score in first]
+    scores = [s if type(s) is float and math.isfinite(s) else _number(key, s) for key, s in first]
     return list(zip([key for key, _ in first], _falling(scores), strict=True))
 
 
@@ -118,9 +118,9 @@ def _number(key: str, score: Any) -> float:
 
 
 def _falling(scores: list[float]) -> list[float]:
-    pairs = list(pairwise(scores))
-    if all(a >= b for a, b in pairs):
+    if scores == sorted(scores, reverse=True):
         return scores
+    pairs = list(pairwise(scores))
     if all(a <= b for a, b in pairs):
         return [0.0 - score for score in scores]
     at = next(i for i, (a, b) in enumerate(pairs) if a < b)

@@ -59,7 +59,10 @@ class Path:
 
     def all(self, body: Any) -> list[Any]:
         """Everything the path leads to; a list that it leads to is taken apart."""
-        made = _followed(body, self._steps, "$")
+        try:
+            made = _together(body, self._steps)
+        except (LookupError, TypeError, SearchError):
+            made = _followed(body, self._steps, "$")  # says where the path does not go on
         return made[0] if None not in self._steps and isinstance(made[0], list) else made
 
     def one(self, body: Any) -> Any:
@@ -68,6 +71,18 @@ class Path:
             return next(iter(_followed(body, self._steps, "$")), None)
         except SearchError:
             return None
+
+
+def _together(value: Any, steps: list[Any]) -> list[Any]:
+    """What steps lead to, one step for all places at once: fast, and silent about where it fails."""
+    found = [value]
+    for step in steps:
+        if isinstance(step, str):
+            found = [place[step] for place in found]
+        else:
+            lists = [_listed(place, "$") for place in found]
+            found = [inner for each in lists for inner in each] if step is None else [x[step] for x in lists]
+    return found
 
 
 def _followed(value: Any, steps: list[Any], at: str) -> list[Any]:

@@ -1,0 +1,337 @@
+"""All queries asked of one system: some at a time, timed from outside, and each to its end.
+
+Threads take queries from one list. The clock stands around `ask` and nothing else; repetitions, pauses and
+the writing down are outside of it. A query ends as an answer or as a failure, and is then never asked again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any, NamedTuple
+
+from assay.core.errors import InputError
+from assay.core.tables import Queries
+from assay.search.journal import Failure, Finished, Journal, Sitting
+from assay.search.outcome import Outcome
+from assay.search.pace import Pace
+from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError, asked
+
+_TICK = 0.1  # seconds between two looks at what is under way
+_TOGETHER = 0.01  # seconds: what comes in so close together is kept together; a kill loses no more than that
+_GRACE = 500_000_000  # nanoseconds beyond the timeout in which a searcher may say so itself
+_LAST = 2.0  # seconds for what is under way when a run is stopped
+_PATIENCE = 60.0  # seconds: who asks for a longer pause is not asked again
+_LOST = 4  # calls for each client that may be left hanging before a system is given up
+_LONGEST = 300  # characters of an error's words
+
+
+@dataclass(frozen=True)
+class Options:
+    """How queries are asked; only k changes what is answered."""
+
+    k: int = 100
+    concurrency: int = 8
+    timeout: float = 30.0  # seconds for one attempt
+    retries: int = 2  # of what may go better when it is asked again
+    backoff: float = 0.5  # seconds before the first repetition; twice as long before each next
+    rate: float | None = None  # requests a second at most, repetitions included
+    retry_failed: bool = False  # ask once more what failed in an earlier sitting
+    seed: int = 0  # of the chance in the pauses
+
+    def __post_init__(self) -> None:
+        least = {"k": 1, "concurrency": 1, "retries": 0, "backoff": 0}
+        for name, low in least.items():
+            if getattr(self, name) < low:
+                raise InputError(f"{name}: expected at least {low}, found {getattr(self, name)}")
+        for name in ("timeout", "rate"):
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
+                raise InputError(f"{name}: expected more than 0, found {getattr(self, name)}")
+
+
+class Progress(NamedTuple):
+    """How far a run is; what was finished in an earlier sitting counts as done."""
+
+    total: int
+    done: int
+    failed: int
+    in_flight: int
+    qps: float  # of this sitting
+
+
+Watch = Callable[[Progress], Any]
+
+
+def run(
+    searcher: Searcher,
+    queries: Queries,
+    options: Options | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Ask a system all queries; `journal` is a folder in which what is finished is kept, to go on later."""
+    options = options or Options()
+    about = {"system": searcher.configuration(), "k": options.k, "queries": queries.digest}
+    kept = Journal(journal, searcher.name, about) if journal is not None else None
+    with kept.opened() if kept else nullcontext():
+        earlier = _still_good(kept.finished, options) if kept else {}
+        left = [query for query in asked(queries) if query.id not in earlier]
+        sittings, found = _sat(searcher, left, options, kept, watch, earlier)
+    done = {key: found[key] for key in queries.ids}
+    return Outcome(searcher.name, done, sittings, len(earlier), kept.path if kept else None)
+
+
+def _still_good(finished: dict[str, Finished], options: Options) -> dict[str, Finished]:
+    return {key: done for key, done in finished.items() if done.answer or not options.retry_failed}
+
+
+def _sat(
+    searcher: Searcher,
+    left: list[Query],
+    options: Options,
+    journal: Journal | None,
+    watch: Watch | None,
+    earlier: dict[str, Finished],
+) -> tuple[list[Sitting], dict[str, Finished]]:
+    """Ask what is left, in one sitting."""
+    before = journal.sittings if journal else []
+    if not left:
+        return before, earlier
+    sitting = Sitting(time.time(), options.concurrency, options.rate, options.timeout)
+    if journal:
+        journal.sit(sitting)
+    asking = _Asking(searcher, left, options, journal, earlier)
+    asking.all(watch)
+    found = {query.id: _never(query) for query in left} | asking.finished
+    return [*before, sitting._replace(seconds=asking.seconds)], found
+
+
+def _never(query: Query) -> Finished:
+    """A query that nobody was left to ask; it is in no journal, so it is asked when the run goes on."""
+    said = "too many calls before it never came back, so it was not asked"
+    return Finished(query.id, time.time(), 0, 0, None, None, Failure("not asked", said))
+
+
+@dataclass(slots=True)
+class _Call:
+    """A query under way."""
+
+    query: Query
+    started: float = 0.0
+    first: int = 0  # when the first attempt began, nanoseconds
+    attempts: int = 0
+    deadline: int | None = None  # of an attempt that is under way
+    end: Lock = field(default_factory=Lock)
+
+    def claimed(self) -> bool:
+        """Whether the end of it is up to who asks first: the thread that came back, or who gives it up."""
+        return self.end.acquire(blocking=False)
+
+    def begin(self, timeout: float) -> int:
+        """Another attempt: when it begins."""
+        self.attempts += 1
+        self.started = self.started or time.time()
+        self.deadline = time.perf_counter_ns() + round(timeout * 1e9) + _GRACE
+        now = time.perf_counter_ns()
+        self.first = self.first or now
+        return now
+
+    def failed(self, failure: Failure) -> Finished:
+        waited = time.perf_counter_ns() - self.first
+        return Finished(self.query.id, self.started, self.attempts, waited, None, None, failure)
+
+
+class _Asking:
+    """The threads of one sitting, and what they share."""
+
+    def __init__(
+        self,
+        searcher: Searcher,
+        left: Iterable[Query],
+        options: Options,
+        journal: Journal | None,
+        earlier: dict[str, Finished],
+    ) -> None:
+        self.searcher, self.options, self.journal = searcher, options, journal
+        self.finished = dict(earlier)
+        self.queries = list(left)
+        self.total = len(self.queries) + len(earlier)
+        self.failed = sum(done.failure is not None for done in earlier.values())
+        self.earlier, self.seconds = len(earlier), 0.0
+        self.begin = time.perf_counter_ns()
+        self._left: Iterator[Query] = iter(self.queries)
+        self._calls: dict[str, _Call] = {}  # under way
+        self._came: SimpleQueue[Finished | int] = SimpleQueue()  # a number: when a thread left
+        self._held: list[Finished | int] = []  # what came in and is not kept yet
+        self._alive = self._lost = 0  # threads
+        self._stop = Event()
+        self._pace = Pace(options.rate, options.concurrency, self._stop)
+
+    def all(self, watch: Watch | None) -> None:
+        """Ask everything; an interruption is let through, with what is finished kept."""
+        due = 0.0
+        for _ in range(min(self.options.concurrency, len(self.queries))):
+            self._start()
+        try:
+            while self._alive:
+                self._gather(_TICK)
+                if time.monotonic() >= due:
+                    due = time.monotonic() + _TICK
+                    self._give_up()
+                    self._tell(watch)
+        finally:
+            self._close()
+        self._tell(watch)
+
+    def _close(self) -> None:
+        """Hand out no more, and take what comes in within moments."""
+        self._stop.set()
+        end = time.monotonic() + _LAST
+        while self._alive and (left := end - time.monotonic()) > 0:
+            self._gather(left)
+
+    def _gather(self, seconds: float) -> None:
+        """Keep what comes in; wait for it so long at most."""
+        try:
+            self._held.append(self._came.get(timeout=seconds))
+        except Empty:
+            return
+        time.sleep(_TOGETHER)
+        while not self._came.empty():
+            self._held.append(self._came.get())
+        self._put([done for done in self._held if isinstance(done, Finished)])
+        left = [moment for moment in self._held if isinstance(moment, int)]
+        self._held = []  # only now: an interruption may come at any point
+        self._leave(left)
+
+    def _leave(self, moments: list[int]) -> None:
+        self._alive -= len(moments)
+        self.seconds = max([self.seconds, *((moment - self.begin) / 1e9 for moment in moments)])
+
+    def _put(self, came: list[Finished]) -> None:
+        if self.journal and came:
+            self.journal.put(*came)
+        self.failed += sum(done.failure is not None for done in came)
+        self.finished |= {done.query_id: done for done in came}
+
+    def _tell(self, watch: Watch | None) -> None:
+        if watch:
+            done, seconds = len(self.finished), (time.perf_counter_ns() - self.begin) / 1e9
+            qps = (done - self.earlier) / seconds
+            watch(Progress(self.total, done, self.failed, len(self._calls), qps))
+
+    def _start(self) -> None:
+        self._alive += 1
+        Thread(target=self._work, name=f"asks {self.searcher.name}", daemon=True).start()
+
+    def _work(self) -> None:
+        """Ask one query after another, until there is none left or this thread was given up."""
+        while call := self._next():
+            done = self._finish(call)
+            if not call.claimed():
+                return  # another thread is in its place
+            del self._calls[call.query.id]
+            if done:
+                self._came.put(done)
+        self._came.put(time.perf_counter_ns())
+
+    def _next(self) -> _Call | None:
+        query = None if self._stop.is_set() else next(self._left, None)
+        if query is None:
+            return None
+        call = self._calls[query.id] = _Call(query)
+        return call
+
+    def _give_up(self) -> None:
+        """Leave the threads that hang to themselves, and put others in their place as long as that helps."""
+        now = time.perf_counter_ns()
+        said = f"no answer within {self.options.timeout:g} s; the call still hangs"
+        for call in list(self._calls.values()):
+            if call.deadline and call.deadline < now and call.claimed():
+                del self._calls[call.query.id]
+                self._put([call.failed(Failure("timeout", said))])
+                self._leave([now])
+                self._lost += 1
+                if self._lost <= _LOST * self.options.concurrency:
+                    self._start()
+
+    def _finish(self, call: _Call) -> Finished | None:
+        """Ask until there is an answer or no hope; None where the run was stopped meanwhile."""
+        while self._pace.turn():
+            begin, end, found = self._asked(call)
+            if isinstance(found, Answer):
+                self._pace.answered()
+                waited, taken = begin - call.first, end - begin
+                return Finished(call.query.id, call.started, call.attempts, waited, taken, found)
+            if call.end.locked() or not self._again(call, found):
+                return call.failed(Failure(found.kind, _words(found.said)))
+        return None
+
+    def _asked(self, call: _Call) -> tuple[int, int, Answer | SearchError]:
+        """One attempt: when it began and ended, and what came of it."""
+        ask, k, timeout = self.searcher.ask, self.options.k, self.options.timeout
+        found: Answer | SearchError
+        begin = call.begin(timeout)
+        try:
+            found = ask(call.query, k, timeout)
+            end = time.perf_counter_ns()
+            found = _in_time(checked(found, k), end - begin, timeout)
+        except SearchError as error:
+            end, found = time.perf_counter_ns(), error
+        except BaseException as error:  # whatever it is, it is this query's end and not the run's
+            end, found = time.perf_counter_ns(), SearchError("failed", f"{type(error).__name__}: {error}")
+        call.deadline = None
+        return begin, end, found
+
+    def _again(self, call: _Call, error: SearchError) -> bool:
+        """Whether to ask once more, said after the pause before it; a limit is a pause for all."""
+        chance = random.Random(f"{self.options.seed} {call.query.id} {call.attempts}").random()
+        pause = self.options.backoff * 2 ** (call.attempts - 1) * (1 + chance) / 2
+        after = error.after or 0.0
+        hope = error.again and call.attempts <= self.options.retries and after <= _PATIENCE
+        if error.kind == "limited" or after:
+            self._pace.slower(max(pause, after) if after <= _PATIENCE else pause)
+        elif hope:
+            self._pace.wait(pause)
+        return hope
+
+
+def checked(answer: Any, k: int) -> Answer:
+    """An answer that can be scored and stored, cut to k documents; a SearchError where it is none."""
+    if not isinstance(answer, Answer):
+        raise SearchError("malformed", f"expected an Answer, found {type(answer).__name__}")
+    stages = tuple(stage._replace(documents=_ranked(stage.documents)) for stage in answer.stages)
+    return answer._replace(documents=_ranked(answer.documents)[:k], stages=stages)
+
+
+def _ranked(documents: Any) -> Ranked:
+    try:
+        found = [(document, float(score)) for document, score in documents]
+    except (TypeError, ValueError):
+        raise SearchError("malformed", "expected documents as pairs of an id and a score") from None
+    for document, score in found:
+        if not isinstance(document, str) or score != score:
+            raise SearchError("malformed", f"expected text and a number, found {document!r} and {score}")
+    if len({document for document, _ in found}) < len(found):
+        twice = next(document for document, count in Counter(d for d, _ in found).items() if count > 1)
+        raise SearchError("malformed", f"document {twice!r} stands twice in the answer")
+    return found
+
+
+def _in_time(answer: Answer, taken: int, timeout: float) -> Answer:
+    if taken > timeout * 1e9:
+        raise SearchError("timeout", f"answered only after {taken / 1e9:.3g} s; the limit was {timeout:g} s")
+    return answer
+
+
+def _words(said: str) -> str:
+    """What is kept of an error's words: no password of a URL, and no whole page."""
+    return re.sub(r"//[^/@\s]*@", "//…@", said)[:_LONGEST]

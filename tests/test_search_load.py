@@ -1,0 +1,178 @@
+"""Load under a cap, and a stalled server over a socket against the queue of the textbook."""
+
+import json
+import time
+from contextlib import closing
+from threading import Event
+
+import numpy as np
+import pytest
+
+from assay.core.errors import InputError
+from assay.core.tables import Queries
+from assay.indexes.load import capacity
+from assay.indexes.percentiles import latency
+from assay.indexes.timing import Ticks, Timed, schedule
+from assay.search import load
+from assay.search.load import Cap, closed, opened
+from assay.search.searcher import Answer, Query, SearchError
+from assay.search.systems.http import Http
+from assay.stats.intervals import wilson
+from searchers import Scripted, asked, plain
+from services import stalled
+
+CAP = Cap(1000, 10)
+
+
+def slow(seconds: float) -> Scripted:
+    def does(query: Query, number: int) -> Answer:
+        time.sleep(seconds)
+        return plain(query)
+
+    return Scripted(does)
+
+
+def at(url: str) -> closing[Http]:
+    return closing(Http("stalled", url=url, ids="$.hits[*].id", scores="$.hits[*].score"))
+
+
+def queued(due: Ticks, service: int = 1_000_000, stall: int = 200_000_000, every: int = 500) -> Ticks:
+    """The latencies at a server that answers one after another, from when each request was due."""
+    free, taken = 0, np.empty(len(due), np.int64)
+    for i, at in enumerate(due.tolist()):
+        free = max(free, at) + (stall if i % every == every - 1 else service)
+        taken[i] = free - at
+    return taken
+
+
+def test_the_queue_of_the_textbook_is_the_golden_one() -> None:
+    found = latency(queued(schedule(450, 13_500)))
+    assert found["p90_ms"] == pytest.approx(137.7, abs=0.05)
+    assert found["p99_ms"] == pytest.approx(193.9, abs=0.05)
+
+
+def test_a_stalled_server_is_seen_in_an_open_loop_only() -> None:
+    queries = Queries({"query_id": ["q"], "text": ["how"]})
+    expected = latency(queued(schedule(450, 1350)))
+    with stalled.serving() as url, at(url) as searcher:
+        hidden = closed(searcher, queries, 10, 1, CAP, requests=1000)
+    with stalled.serving() as url, at(url) as searcher:
+        seen = opened(searcher, queries, 10, 450, 3, CAP)
+    assert (seen.requests, seen.errors, hidden.requests, hidden.errors) == (1350, {}, 1000, {})
+    told, told_closed = seen.latency.percentiles(), hidden.latency.percentiles()
+    assert told["p90_ms"] == pytest.approx(expected["p90_ms"], rel=0.25)
+    assert told["p99_ms"] == pytest.approx(expected["p99_ms"], rel=0.25)
+    assert (told_closed["p99_ms"] or 0) < (told["p90_ms"] or 0) / 3
+
+
+def test_a_closed_loop_sends_no_more_than_the_cap_allows() -> None:
+    searcher = Scripted()
+    found = closed(searcher, asked(), 3, 4, Cap(100, 9), seconds=0.3)
+    assert found.requests == len(searcher.began) == 30
+    gaps = np.array(searcher.began) - searcher.began[0]
+    assert (np.sort(gaps) >= np.arange(30) / 100 - 0.005).all()
+
+
+def test_a_closed_loop_ends_with_its_time_and_counts_what_was_sent() -> None:
+    searcher = slow(0.02)
+    found = closed(searcher, asked(), 3, 2, CAP, seconds=0.2)
+    assert found.requests == len(searcher.began) == found.latency.n
+    assert 2 <= found.requests <= 20
+    assert not found.saturated
+    assert found.rate is None
+
+
+def test_a_closed_loop_sends_so_many_requests_and_goes_round_the_queries() -> None:
+    searcher = Scripted()
+    found = closed(searcher, asked(4), 3, 2, CAP, requests=10)
+    assert found.requests == 10
+    assert searcher.counts == {"q0": 3, "q1": 3, "q2": 2, "q3": 2}
+
+
+def test_what_falls_behind_is_saturated_and_what_was_not_sent_counts() -> None:
+    searcher = slow(0.02)
+    found = opened(searcher, asked(), 3, 200, 0.4, Cap(200, 0.5), clients=1)
+    assert found.saturated
+    assert found.requests == len(searcher.began) < 80
+    assert found.unsent.n == 80 - found.requests
+    assert found.latency.n == 80
+    assert found.achieved < 60
+    assert found.slo(10_000) == wilson(found.requests, 80)
+
+
+def test_what_keeps_up_is_not_saturated() -> None:
+    found = opened(Scripted(), asked(), 3, 200, 0.5, CAP, clients=2)
+    assert not found.saturated
+    assert found.to_dict()["requests"] == found.answered.n == 100
+    assert json.loads(json.dumps(found.to_dict()))["mode"] == "open"
+
+
+def test_failures_are_counted_by_kind_and_have_no_latency() -> None:
+    def does(query: Query, number: int) -> Answer:
+        if query.id == "q1":
+            raise SearchError("limited", "429", again=True)
+        if query.id == "q2":
+            raise ValueError("oh")
+        return plain(query)
+
+    found = opened(Scripted(does), asked(4), 3, 400, 0.1, CAP, clients=1)
+    assert found.errors == {"limited": 10, "failed": 10}
+    assert found.latency.n == 20
+    assert found.slo(10_000) == wilson(20, 40)
+    assert found.timed.problem == "limited: 429"
+
+
+def test_what_hangs_is_left_behind_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "_GRACE", 0.0)
+    released = Event()
+
+    def does(query: Query, number: int) -> Answer:
+        released.wait(60)
+        return plain(query)
+
+    found = opened(Scripted(does), asked(), 3, 100, 0.1, Cap(100, 0.1), clients=2, timeout=0.1)
+    released.set()
+    assert found.errors == {"timeout": 2}
+    assert found.unsent.n == 8
+
+
+def test_capacity_is_searched_with_loads_under_the_cap() -> None:
+    searcher = slow(0.005)
+
+    def offer(rate: float) -> Timed:
+        return opened(searcher, asked(), 3, rate, 0.4, Cap(400, 2), clients=1).timed
+
+    found = capacity(offer, 50, 40, fastest=200)
+    assert found.rate is not None
+    assert 25 < found.rate <= 200
+    assert max(probe.rate for probe in found.probes) <= 400
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "said"),
+    [
+        (1001, 1, "rate: expected"),
+        (10, 11, "seconds: expected"),
+        (0, 1, "rate: expected"),
+        (1, 0.5, "time for"),
+    ],
+)
+def test_more_than_the_cap_is_refused_before_anything_is_sent(rate: float, seconds: float, said: str) -> None:
+    searcher = Scripted()
+    with pytest.raises(InputError, match=said):
+        opened(searcher, asked(), 3, rate, seconds, CAP)
+    assert not searcher.counts
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "found neither"),
+        ({"seconds": 1, "requests": 5}, "found both"),
+        ({"seconds": 11}, "at most the cap of 10"),
+        ({"requests": 10_001}, "expected 1 to 10,000"),
+    ],
+)
+def test_a_closed_loop_has_one_end_within_the_cap(given: dict[str, int], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        closed(Scripted(), asked(), 3, 1, CAP, **given)

@@ -1,0 +1,333 @@
+"""Queries asked of systems that answer, fail, limit, hang and lie."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Barrier, Event, Lock
+
+import pytest
+
+from assay.core.errors import InputError, StoreError, UndecidableError
+from assay.core.tables import Run
+from assay.search import running
+from assay.search.journal import Journal
+from assay.search.running import Options, Progress, checked, run
+from assay.search.searcher import Answer, Query, SearchError, Stage
+from assay.search.searcher import asked as each
+from assay.stats.intervals import wilson
+from searchers import Scripted, asked, plain
+
+NOW = Options(k=3, concurrency=4, timeout=5, backoff=0.001)
+
+
+def at_first(error: SearchError, *times: int, of: str = "q1") -> Callable[[Query, int], Answer]:
+    """Fails for one query at some attempts."""
+
+    def does(query: Query, number: int) -> Answer:
+        if query.id == of and number in (times or (1,)):
+            raise error
+        return plain(query)
+
+    return does
+
+
+@pytest.fixture
+def released() -> Iterator[Event]:
+    """What hangs in a test until it ends."""
+    made = Event()
+    yield made
+    made.set()
+
+
+def test_results_stand_in_the_order_of_the_queries_whoever_is_first() -> None:
+    def slow_at_first(query: Query, number: int) -> Answer:
+        time.sleep(0.01 if query.id == "q0" else 0)
+        return plain(query)
+
+    searcher = Scripted(slow_at_first)
+    found = run(searcher, asked(), NOW)
+    assert list(found.finished) == asked().ids == list(found.run().query_ids)
+    assert found.run() == Run({query.id: dict(plain(query).documents[:3]) for query in each(asked())})
+    assert set(searcher.counts.values()) == {1}
+
+
+def test_a_failed_query_is_not_an_empty_list() -> None:
+    def does(query: Query, number: int) -> Answer:
+        if query.id == "q1":
+            raise SearchError("status", "500: no")
+        return Answer([]) if query.id == "q2" else plain(query)
+
+    found = run(Scripted(does), asked(5), NOW)
+    assert found.empty == ["q2"]
+    assert found.failed == {"q1": ("status", "500: no")}
+    assert list(found.run().query_ids) == ["q0", "q3", "q4"]
+    assert found.errors == {"status": 1}
+    assert "q1" not in found.latencies
+    assert found.slo(5000) == wilson(4, 5)
+
+
+def test_only_what_may_go_better_is_asked_again() -> None:
+    def does(query: Query, number: int) -> Answer:
+        if query.id == "q1" and number < 3:
+            raise SearchError("connection", "reset", again=True)
+        if query.id == "q2":
+            raise SearchError("status", "503", again=True)
+        if query.id == "q3":
+            raise SearchError("malformed", "no JSON")
+        return plain(query)
+
+    searcher = Scripted(does)
+    found = run(searcher, asked(5), NOW)
+    assert searcher.counts == {"q0": 1, "q1": 3, "q2": 3, "q3": 1, "q4": 1}
+    assert {key: done.attempts for key, done in found.finished.items()} == searcher.counts
+    assert found.attempts == 9
+    assert found.errors == {"status": 1, "malformed": 1}
+
+
+def test_pauses_and_failed_attempts_are_no_part_of_the_latency() -> None:
+    error = SearchError("connection", "reset", again=True)
+    found = run(Scripted(at_first(error)), asked(3), Options(backoff=0.1, concurrency=1))
+    done = found.finished["q1"]
+    assert done.latency_ns is not None
+    assert done.waited_ns >= 50_000_000 > done.latency_ns
+    assert found.finished["q0"].waited_ns == 0
+
+
+def test_the_pauses_grow() -> None:
+    error = SearchError("connection", "reset", again=True)
+    options = Options(backoff=0.02, concurrency=1, retries=3)
+    waits = [run(Scripted(at_first(error, *range(1, n + 1))), asked(2), options) for n in (1, 2, 3)]
+    taken = [found.finished["q1"].waited_ns / 1e9 for found in waits]
+    assert taken[0] >= 0.01
+    assert taken[1] >= 0.03
+    assert taken[2] >= 0.07
+
+
+def test_a_limit_slows_all_threads_down() -> None:
+    together = Barrier(4)
+    limited: list[float] = []
+
+    def does(query: Query, number: int) -> Answer:
+        if len(searcher.began) <= 4:
+            together.wait(10)
+            if query.id == "q1":
+                limited.append(time.perf_counter())
+                raise SearchError("limited", "429", again=True, after=0.3)
+            time.sleep(0.1)
+        return plain(query)
+
+    searcher = Scripted(does)
+    found = run(searcher, asked(6), NOW)
+    assert not found.failed
+    assert found.attempts == 7
+    assert min(searcher.began[4:]) >= limited[0] + 0.3
+
+
+def test_who_asks_for_too_long_a_pause_is_not_asked_again() -> None:
+    error = SearchError("limited", "come back tomorrow", again=True, after=86_400)
+    found = run(Scripted(at_first(error)), asked(3), NOW)
+    assert found.failed == {"q1": ("limited", "come back tomorrow")}
+    assert found.finished["q1"].attempts == 1
+
+
+def test_the_rate_is_kept_by_all_threads_together_repetitions_included() -> None:
+    error = SearchError("connection", "reset", again=True)
+    searcher = Scripted(at_first(error, 1, 2))
+    run(searcher, asked(10), Options(concurrency=5, rate=100, backoff=0))
+    began = sorted(searcher.began)
+    assert len(began) == 12
+    assert began[-1] - began[0] >= 11 / 100 - 0.005
+
+
+def test_as_many_are_under_way_as_allowed_and_no_more() -> None:
+    under_way, most, lock = [0], [0], Lock()
+    together = Barrier(3)
+
+    def does(query: Query, number: int) -> Answer:
+        with lock:
+            under_way[0] += 1
+            most[0] = max(most[0], under_way[0])
+        together.wait(10)  # ends only where three are here at once
+        with lock:
+            under_way[0] -= 1
+        return plain(query)
+
+    run(Scripted(does), asked(12), Options(concurrency=3))
+    assert most == [3]
+
+
+def test_a_call_that_hangs_is_given_up_and_its_thread_replaced(
+    released: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_GRACE", 0)
+
+    def does(query: Query, number: int) -> Answer:
+        if query.id == "q1":
+            released.wait(60)
+        return plain(query)
+
+    found = run(Scripted(does), asked(4), Options(concurrency=1, timeout=0.1))
+    assert found.errors == {"timeout": 1}
+    assert "still hangs" in found.failed["q1"].said
+    assert list(found.answers) == ["q0", "q2", "q3"]
+
+
+def test_a_system_that_always_hangs_is_not_asked_for_ever(
+    released: Event, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(running, "_GRACE", 0)
+
+    def does(query: Query, number: int) -> Answer:
+        released.wait(60)
+        return plain(query)
+
+    found = run(Scripted(does), asked(8), Options(concurrency=1, timeout=0.05), tmp_path)
+    assert found.errors == {"timeout": 5, "not asked": 3}
+    with pytest.raises(UndecidableError, match="5 failed"):
+        found.run()
+    again = run(Scripted(), asked(8), Options(), tmp_path)
+    assert list(again.answers) == ["q5", "q6", "q7"]
+
+
+def test_an_answer_after_the_timeout_is_a_timeout() -> None:
+    def does(query: Query, number: int) -> Answer:
+        time.sleep(0.03 if query.id == "q1" else 0)
+        return plain(query)
+
+    found = run(Scripted(does), asked(2), Options(timeout=0.02))
+    assert found.errors["timeout"] == 1
+    assert "only after" in found.failed["q1"].said
+
+
+@pytest.mark.parametrize("error", [ValueError("no http://me:secret@host"), SystemExit(3), KeyError("x")])
+def test_any_other_exception_is_a_failed_query_with_its_words(error: BaseException) -> None:
+    def does(query: Query, number: int) -> Answer:
+        if query.id == "q1":
+            raise error
+        return plain(query)
+
+    found = run(Scripted(does), asked(4), NOW)
+    assert found.failed["q1"].kind == "failed"
+    assert found.failed["q1"].said.startswith(f"{type(error).__name__}: ")
+    assert "secret" not in found.failed["q1"].said
+    assert len(found.answers) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (["d1"], "expected an Answer, found list"),
+        (Answer([("a", float("nan"))]), "found 'a' and nan"),
+        (Answer([(7, 1.0)]), "found 7 and 1.0"),  # type: ignore[list-item]
+        (Answer(["doc"]), "pairs of an id and a score"),  # type: ignore[list-item]
+        (Answer([("a", 2.0), ("b", 1.0), ("a", 1.0)]), "'a' stands twice"),
+        (Answer([], (Stage("bm25", [("a", 2.0), ("a", 1.0)], 1),)), "'a' stands twice"),
+    ],
+)
+def test_what_cannot_be_scored_is_no_answer(answer: Answer, said: str) -> None:
+    found = run(Scripted(lambda query, number: answer), asked(1), NOW)
+    assert found.failed["q0"].kind == "malformed"
+    assert said in found.failed["q0"].said
+
+
+def test_scores_of_any_number_type_become_floats() -> None:
+    import numpy as np
+
+    found = Answer([("a", np.float32(0.5)), ("b", 0)])  # type: ignore[list-item]
+    assert checked(found, 5).documents == [("a", 0.5), ("b", 0.0)]
+
+
+def test_a_run_that_is_repeated_asks_nothing_and_is_the_same(tmp_path: Path) -> None:
+    whole = run(Scripted(at_first(SearchError("status", "500"))), asked(), NOW, tmp_path)
+    silent = Scripted(at_first(SearchError("failed", "asked again"), *range(9)))
+    again = run(silent, asked(), NOW, tmp_path)
+    assert not silent.counts
+    assert again.run().digest == whole.run().digest
+    assert again.finished == whole.finished
+    assert again.resumed == 12
+    assert again.seconds == pytest.approx(whole.seconds, abs=0.1)
+
+
+def test_only_failures_are_asked_again_and_only_where_that_is_wanted(tmp_path: Path) -> None:
+    run(Scripted(at_first(SearchError("status", "500"))), asked(), NOW, tmp_path)
+    better = Scripted()
+    found = run(better, asked(), Options(k=3, retry_failed=True), tmp_path)
+    assert better.counts == {"q1": 1}
+    assert not found.failed
+    assert found.run().digest == run(Scripted(), asked(), NOW).run().digest
+    assert [sitting.concurrency for sitting in found.sittings] == [4, 8]
+
+
+def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(tmp_path: Path) -> None:
+    def slow(query: Query, number: int) -> Answer:
+        time.sleep(0.02)
+        return plain(query)
+
+    def interrupt(progress: Progress) -> None:
+        if progress.done >= 4:
+            raise KeyboardInterrupt
+
+    first, second = Scripted(slow), Scripted()
+    with pytest.raises(KeyboardInterrupt):
+        run(first, asked(60), Options(k=3, concurrency=2), tmp_path, interrupt)
+    found = run(second, asked(60), NOW, tmp_path)
+    assert 4 <= found.resumed < 60
+    assert set((first.counts + second.counts).values()) == {1}
+    assert found.run().digest == run(Scripted(), asked(60), NOW).run().digest
+
+
+def test_an_interruption_does_not_wait_for_a_pause(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    error = SearchError("connection", "reset", again=True)
+    searcher = Scripted(at_first(error, *range(9)))
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(searcher, asked(3), Options(backoff=50), tmp_path, interrupt)
+    assert time.monotonic() - begin < 25
+    assert run(Scripted(), asked(3), Options(), tmp_path).resumed == 2
+
+
+def test_progress_is_told_to_the_end() -> None:
+    told: list[Progress] = []
+    run(Scripted(at_first(SearchError("status", "500"))), asked(), NOW, watch=told.append)
+    assert told[-1][:4] == (12, 12, 1, 0)
+    assert told[-1].qps > 0
+
+
+def test_a_journal_that_cannot_be_written_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Journal, *done: object) -> None:
+        raise StoreError("no space left")
+
+    monkeypatch.setattr(Journal, "put", full)
+    with pytest.raises(StoreError, match="no space left"):
+        run(Scripted(), asked(), NOW, tmp_path)
+
+
+def test_stages_tokens_and_cost_are_kept(tmp_path: Path) -> None:
+    def does(query: Query, number: int) -> Answer:
+        found = plain(query)
+        stages = (Stage("first", found.documents, 1000), Stage("last", found.documents[1:], 500))
+        return Answer(found.documents[1:], stages, tokens=7, cost=0.002)
+
+    found = run(Scripted(does), asked(), NOW, tmp_path)
+    again = run(Scripted(), asked(), NOW, tmp_path)
+    assert again.finished == found.finished
+    assert {name: len(made) for name, made in found.stage_runs().items()} == {"first": 48, "last": 36}
+    assert found.stage_latency()["first"].n == 12
+    assert found.tokens == 84
+    assert found.cost_per_1k == pytest.approx(2.0)
+    assert run(Scripted(), asked(), NOW).cost_per_1k is None
+    assert json.loads(json.dumps(found.to_dict()))["latency"]["p99_ms"] is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"k": 0}, {"concurrency": 0}, {"timeout": 0}, {"rate": 0}, {"retries": -1}]
+)
+def test_options_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(wrong))}: expected"):
+        Options(**wrong)  # type: ignore[arg-type]
