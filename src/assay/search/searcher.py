@@ -40,11 +40,11 @@ class Answer(NamedTuple):
     cost: float = 0.0  # in the currency of the prices that were given
 
 
-class SearchError(AssayError):
-    """A search failed: `kind` says how, `again` whether asking again may help, `after` how long to wait.
+KINDS = ("timeout", "connection", "status", "limited", "malformed", "too large", "failed")
 
-    Kinds are timeout, connection, status, limited, malformed, too large, and failed for everything else.
-    """
+
+class SearchError(AssayError):
+    """A search failed: `kind` (one of KINDS) says how, `again` whether asking again may help, `after` when."""
 
     def __init__(self, kind: str, said: str, *, again: bool = False, after: float | None = None) -> None:
         self.kind, self.said, self.again, self.after = kind, said, again, after
