@@ -234,6 +234,7 @@ def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
         "more complete",
         "likely causes",
         "category: paraphrase",
+        "d-006 “turn off auto update on all our pcs”: 0 of 4 relevant found; 3 missed even by exact search",
         "passed:",
         "dimensions 160 → 30",
         "Robustness-0.9@10",
@@ -247,6 +248,7 @@ def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
         "lsa.run",
         "queries.fbin",
         "report.html",
+        "runs",
         "store",
     ]
 

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, Event, Lock
 
@@ -247,6 +248,14 @@ def test_a_run_that_is_repeated_asks_nothing_and_is_the_same(tmp_path: Path) -> 
     assert again.finished == whole.finished
     assert again.resumed == 12
     assert again.seconds == pytest.approx(whole.seconds, abs=0.1)
+
+
+def test_everything_is_asked_again_where_that_is_wanted(tmp_path: Path) -> None:
+    run(Scripted(), asked(), NOW, tmp_path)
+    changed = Scripted()
+    found = run(changed, asked(), replace(NOW, again=True), tmp_path)
+    assert set(changed.counts.values()) == {1}
+    assert (found.resumed, len(changed.counts)) == (0, 12)
 
 
 def test_only_failures_are_asked_again_and_only_where_that_is_wanted(tmp_path: Path) -> None:

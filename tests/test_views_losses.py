@@ -21,16 +21,23 @@ def test_bars_stand_beside_their_share_and_their_queries() -> None:
     assert lines[0] == "hybrid: where 12 relevant documents of 6 queries went"
     pushed = next(line for line in lines if line.startswith("pushed out"))
     assert "5  0.417 (" in pushed
-    assert pushed.rstrip().endswith("q0, q1, q2, q3 and 1 more")
+    assert pushed.rstrip().endswith("q0, q1, q2 and 2 more")
     found = next(line for line in lines if line.startswith("found"))
-    assert (found.count("█"), pushed.count("█")) == (24, 20)
+    assert (found.count("█"), pushed.count("█")) == (16, 13)
+
+
+def test_long_ids_do_not_make_it_wider_than_a_page() -> None:
+    ids = [f"a-very-long-id-of-a-query-{i}" for i in range(2000)]
+    shown = Checkpoint("exact search", "missed even by exact search", {"b"})
+    made = losses(Qrels({query: {"a": 1, "b": 1} for query in ids}), [shown])
+    assert max(map(len, losses_view({"hybrid": Bars(made)}, "table").splitlines())) <= 118
 
 
 def test_what_a_stage_allows_stands_with_its_change() -> None:
     made = losses_view({"hybrid": Bars(FOUND)}, "md")
     assert "| retrieval | 0.833 (" in made
     assert "| – |" in made
-    assert "-0.333 (" in made
+    assert "−0.333 (" in made
 
 
 def test_slices_follow_and_data_is_complete() -> None:

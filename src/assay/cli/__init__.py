@@ -8,11 +8,13 @@ from typing import NoReturn
 
 COMMANDS = {
     "demo": "the whole loop on built-in data",
+    "init": "look at this folder and write an assay.toml that runs",
     "measures": "what can be measured, what for, and what to choose",
     "eval": "score runs: per query, per slice, with intervals",
     "compare": "paired differences, tests, slices, what the change means in words",
     "gate": "pass or fail a candidate by the rules in assay.toml",
     "failures": "the queries that fail, grouped, with the likely cause and the fix",
+    "run": "run the search systems of assay.toml: runs, latency, cost, scores, losses",
     "truth": "exact neighbours; `truth audit` checks someone else's",
     "dataset": "vectors and neighbours: convert, make, show and check them",
     "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",

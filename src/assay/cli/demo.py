@@ -19,12 +19,14 @@ from assay.datasets.generate import generate
 from assay.datasets.vectors import write_vectors
 from assay.evaluation import Evaluation, evaluate
 from assay.evaluation.compare import compare
-from assay.evaluation.failures import failures
+from assay.evaluation.failures import Failures, failures
 from assay.indexes.study.findings import findings
 from assay.project.bench_settings import bench_in
 from assay.project.project import open_project
+from assay.project.runs import run_system
 from assay.project.settings import read_settings
 from assay.project.study import open_study
+from assay.project.systems import Systems
 from assay.search.embedded import BM25, LSA
 from assay.store.saving import experiment_of
 from assay.store.store import Store
@@ -36,10 +38,12 @@ from assay.views.bench_report import bench_report
 from assay.views.compare import comparison
 from assay.views.failures import failing
 from assay.views.gate import verdict
+from assay.views.losses import Bars, losses_view, lost_at
 from assay.views.trials import trials_view
 
 _MEASURES = ("nDCG@10", "R@10", "RR@10", "Robustness(delta=0.5)@10")
 _DEPTH = 100
+_FAILED = 3  # queries whose losses are told
 _NIGHTS = (150, 140, 160, 30, 30)  # dimensions
 _RULES = """# The rules of `assay gate`; paths are from this file on.
 [data]
@@ -74,6 +78,22 @@ figure = "cost_per_1k_queries"
 at_most = 0.05
 priority = 2
 """
+_SYSTEMS = """
+# The systems of `assay run`: search by words, search by vectors in a small graph, and both fused.
+[systems.words]
+kind = "bm25"
+
+[systems.vectors]
+kind = "index"
+encoder = "lsa"
+engine = "faiss.hnsw"
+build = { M = 8, efConstruction = 40 }
+search = { efSearch = 24 }
+
+[systems.hybrid]
+retrieve = ["words", "vectors"]
+depth = 50
+"""
 _BENCH = """# A graph and a partition, of one mean recall at efSearch 72 and nprobe 6; paths are from here on.
 [data]
 base = "base.fbin"            # 20,000 made-up vectors
@@ -99,6 +119,7 @@ try next:
   {assay} compare {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by category
   {assay} failures {folder}/helpcentre {folder}/lsa.run --by platform
   {assay} gate --project {folder}/assay.toml --baseline {folder}/lsa.run --candidate {folder}/bm25.run
+  {assay} run --project {folder}/assay.toml -o {folder}/runs words hybrid
   {assay} experiments list --store {folder}/store
   {assay} bench {folder}/bench.toml -o {folder}/bench --index 'faiss.flat' --index 'faiss.nsg / search_L=32'
   {assay} bench report {folder}/bench --recall 0.95 --format html > report.html
@@ -138,6 +159,7 @@ def command(arguments: argparse.Namespace) -> None:
     _show("is the change real, and for whom? (assay compare)", comparison(made, "table", texts, movers=2))
     found = failures(qrels, runs[1], "R@10", 0.5, queries, ["category"], documents=documents)
     _show("what fails, and why? (assay failures)", failing(found, "table", show=2))
+    _show("at which stage were they lost? (assay run)", _lost(folder, found, texts))
     decided = open_project(folder / "assay.toml").gate()
     _show("may it ship? (assay gate)", verdict(decided, "table"))
     _show(
@@ -152,6 +174,19 @@ def command(arguments: argparse.Namespace) -> None:
     if (folder / "bench.html").exists():
         _say(f"what the mean recall of an index hides, in figures: bench.html in {folder}")
     _say(_NEXT.format(assay=_program(), folder=folder))
+
+
+def _lost(folder: Path, found: Failures, texts: dict[str, str]) -> str:
+    """Where a hybrid search loses relevant documents, and those of queries that failed before."""
+    systems = Systems(folder / "assay.toml")
+    try:
+        ran = run_system(systems, "hybrid", folder / "runs", measures=_MEASURES)
+    finally:
+        systems.close()
+    assert ran.losses is not None
+    failed = [one.query_id for one in found.failing[:_FAILED]]
+    told = [f"{query} “{texts[query]}”: {lost_at(ran.losses, query)}" for query in failed]
+    return "\n".join([losses_view({"hybrid": Bars(ran.losses)}, "table"), "", *told])
 
 
 def _remembered(
@@ -207,7 +242,7 @@ def _leave(folder: Path, collection: Collection, runs: list[Run]) -> None:
     write(collection, folder / "helpcentre", format="beir")
     for run in runs:
         write(run, folder / f"{run.name}.run", format="trec")
-    (folder / "assay.toml").write_text(_RULES, encoding="utf-8")
+    (folder / "assay.toml").write_text(_RULES + _SYSTEMS, encoding="utf-8")
 
 
 def _show(question: str, answer: str) -> None:

@@ -51,18 +51,10 @@ class Inputs(NamedTuple):
         )
         if qrels is None:
             raise InputError(f"{named.qrels}: expected judgments, found none in this folder")
-        if named.queries:
-            queries = read(
-                named.queries, "queries", format=formats.get("queries"), columns=columns["queries"]
-            )
-        if named.documents:
-            documents = read(
-                named.documents,
-                "documents",
-                format=formats.get("documents"),
-                columns=columns["documents"],
-            )
+        asked, searched = tables(named)
         runs = [open_run(path, format=formats.get("run"), columns=columns["run"]) for path in named.runs]
+        queries = queries if asked is None else asked
+        documents = documents if searched is None else searched
         return cls(qrels, queries, documents, _apart(runs, named.runs))
 
     def texts(self) -> dict[str, str]:
@@ -71,6 +63,20 @@ class Inputs(NamedTuple):
             return {}
         pairs = zip(self.queries.ids, self.queries.columns["text"], strict=True)
         return {query: str(text) for query, text in pairs if text}
+
+
+def tables(named: Named) -> tuple[Queries | None, Documents | None]:
+    """The queries and the documents that are named by themselves."""
+    columns, formats = _columns(named.columns), _formats(named.formats)
+    queries, documents = named.queries, named.documents
+    return (
+        read(queries, "queries", format=formats.get("queries"), columns=columns["queries"])
+        if queries
+        else None,
+        read(documents, "documents", format=formats.get("documents"), columns=columns["documents"])
+        if documents
+        else None,
+    )
 
 
 def _columns(given: Sequence[str]) -> dict[str, dict[str, str]]:

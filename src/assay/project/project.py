@@ -18,6 +18,7 @@ from assay.project.latencies import read_latencies
 from assay.project.settings import read_settings
 
 FILE = "assay.toml"
+TABLES = ("data", "baseline", "candidate", "gate", "store", "models", "systems", "run")
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,7 @@ def open_project(
         rules_in(fields.inner("gate")),
     )
     fields.inner("store").text("url")
+    fields.seen.update(TABLES)  # the last are of `assay run`
     if not made.qrels and "data.qrels" not in fields.problems:
         data.wrong("qrels", "expected the path of the judgments, found none")
     data.done()

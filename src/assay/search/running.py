@@ -45,6 +45,7 @@ class Options:
     backoff: float = 0.5  # seconds before the first repetition; twice as long before each next
     rate: float | None = None  # requests a second at most, repetitions included
     retry_failed: bool = False  # ask once more what failed in an earlier sitting
+    again: bool = False  # ask everything once more: the system behind the configuration has changed
     seed: int = 0  # of the chance in the pauses
 
     def __post_init__(self) -> None:
@@ -81,6 +82,8 @@ def run(
     options = options or Options()
     about = {"system": searcher.configuration(), "k": options.k, "queries": queries.digest}
     kept = Journal(journal, searcher.name, about) if journal is not None else None
+    if kept and options.again:
+        kept.path.unlink(missing_ok=True)
     with kept.opened() if kept else nullcontext():
         earlier = _still_good(kept.finished, options) if kept else {}
         left = [query for query in asked(queries) if query.id not in earlier]

@@ -44,7 +44,7 @@ KINDS = ("timeout", "connection", "status", "limited", "malformed", "too large",
 
 
 class SearchError(AssayError):
-    """A search failed: `kind` (one of KINDS) says how, `again` whether asking again may help, `after` when."""
+    """A search failed: `kind` (of KINDS) says how, `again` whether asking again may help, `after` when."""
 
     def __init__(self, kind: str, said: str, *, again: bool = False, after: float | None = None) -> None:
         self.kind, self.said, self.again, self.after = kind, said, again, after

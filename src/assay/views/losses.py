@@ -13,8 +13,8 @@ from assay.views.sections import Section, render
 
 FORMATS = ("table", "json", "md", "html")
 _NONE = "–"
-_SHOWN = 4  # queries named beside a bar
-_WIDTH = 24  # of the longest bar
+_SHOWN = 3  # queries named beside a bar
+_WIDTH = 16  # of the longest bar
 
 
 class Bars(NamedTuple):
@@ -61,7 +61,7 @@ def _bar(part: Part, longest: float) -> list[str]:
 
 def _named(queries: Sequence[str]) -> str:
     more = f" and {len(queries) - _SHOWN:,} more" if len(queries) > _SHOWN else ""
-    return text.shorten(", ".join(queries[:_SHOWN]), 40) + more
+    return text.shorten(", ".join(queries[:_SHOWN]), 22) + more
 
 
 def _ceiling(ceiling: Ceiling) -> list[str]:
@@ -72,9 +72,9 @@ def _ceiling(ceiling: Ceiling) -> list[str]:
 def _spelled(found: Estimate, sign: str = "") -> str:
     if found.value is None:
         return _NONE
-    if found.low is None or found.high is None:
-        return f"{found.value:{sign}.3f}"
-    return f"{found.value:{sign}.3f} ({found.low:{sign}.3f} … {found.high:{sign}.3f})"
+    value, *ends = [None if v is None else f"{v:{sign}.3f}" for v in (found.value, found.low, found.high)]
+    told = value if None in ends else f"{value} ({ends[0]} … {ends[1]})"
+    return str(told).replace("-", "−")
 
 
 def lost_at(found: Losses, query: str) -> str:

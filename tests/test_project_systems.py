@@ -1,0 +1,173 @@
+"""The systems of an assay.toml: made by name, once, and everything wrong said with its place."""
+
+from pathlib import Path
+
+import pytest
+
+from assay.core.errors import ConfigurationError, InputError
+from assay.models.cache import Cached
+from assay.project.systems import Systems
+from assay.search.pipeline import Pipeline
+from assay.search.searcher import Query
+from projects import DATA, MINE, project
+
+BM25 = '[systems.bm25]\nkind = "bm25"\n'
+HYBRID = BM25 + MINE + '[systems.hybrid]\nretrieve = ["bm25", "mine"]\n'
+DENSE = '[systems.dense]\nkind = "index"\nencoder = "small"\n'
+SMALL = '[models.small]\nkind = "lsa"\ndimensions = 3\n'
+
+
+def problems(path: Path, name: str) -> dict[str, str]:
+    with pytest.raises(ConfigurationError) as caught:
+        Systems(path).searcher(name)
+    assert caught.value.path == str(path)
+    return caught.value.problems
+
+
+def test_systems_are_made_once_and_in_the_order_of_the_file(tmp_path: Path) -> None:
+    systems = Systems(project(tmp_path, HYBRID))
+    assert systems.names == ["bm25", "mine", "hybrid"]
+    assert systems.chosen([]) == systems.names
+    hybrid = systems.searcher("hybrid")
+    assert isinstance(hybrid, Pipeline)
+    assert hybrid.sources[0].searcher is systems.searcher("bm25")
+    assert [doc for doc, _ in hybrid.ask(Query("q1", "reset router"), 1).documents] == ["d1"]
+
+
+def test_a_function_is_found_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    found = Systems(project(tmp_path)).searcher("mine")
+    assert found.ask(Query("q1", "reset router"), 1).documents == [("d1", 2.0)]
+    assert str(tmp_path) not in str(found.configuration())
+
+
+def test_options_come_from_the_file(tmp_path: Path) -> None:
+    run = "[run]\nk = 7\nconcurrency = 2\ntimeout = 1\nretries = 0\nrate = 5\n"
+    options = Systems(project(tmp_path, run + MINE)).options
+    assert (options.k, options.concurrency, options.timeout, options.retries, options.rate) == (7, 2, 1, 0, 5)
+
+
+def test_everything_wrong_with_a_file_is_said_at_once(tmp_path: Path) -> None:
+    wrong = '[run]\nk = 0\nrates = 5\n[systems]\nbm25 = "yes"\n[system.mine]\n'
+    path = project(tmp_path, wrong, DATA + 'runs = "x"\n')
+    with pytest.raises(ConfigurationError) as caught:
+        Systems(path)
+    assert caught.value.problems == {
+        "systems.bm25": "expected a table, found 'yes'",
+        "run.k": "expected a whole number of at least 1, found 0",
+        "run.rates": "there is no such setting; did you mean rate?",
+        "data.runs": caught.value.problems["data.runs"],
+        "system": "there is no such setting; did you mean systems?",
+    }
+
+
+def test_a_run_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    path = project(tmp_path, "")
+    path.write_text("run = 3\n" + path.read_text())
+    with pytest.raises(ConfigurationError, match="run: expected a table, found 3"):
+        Systems(path)
+
+
+@pytest.mark.parametrize(
+    ("systems", "name", "field", "said"),
+    [
+        (BM25, "bm52", "systems.bm52", "there is no system 'bm52'; did you mean bm25?"),
+        ("[systems.x]\nk1 = 1\n", "x", "systems.x.kind", "expected the kind of system"),
+        ('[systems.x]\nkind = "bm26"\n', "x", "systems.x", "'bm26'; did you mean bm25?"),
+        (BM25 + "k11 = 1\n", "bm25", "systems.bm25.k11", "did you mean k1?"),
+        (BM25 + 'k1 = "much"\n', "bm25", "systems.bm25.k1", "expected float, found 'much'"),
+        (DENSE, "dense", "systems.dense.encoder", "there is no model 'small'"),
+        ('[systems.x]\nkind = "index"\n', "x", "systems.x.encoder", "must be given"),
+        (DENSE + SMALL.replace("lsa", "lsb"), "dense", "models.small", "'lsb'; did you mean lsa?"),
+        (DENSE + "[models.small]\nk = 1\n", "dense", "models.small.kind", "expected one of lsa"),
+        (DENSE + SMALL.replace("dimensions", "dimension"), "dense", "models.small.dimension", "dimensions?"),
+        (HYBRID.replace('"mine"]', '"nine"]'), "hybrid", "systems.hybrid.retrieve", "did you mean mine?"),
+        (
+            HYBRID + '[systems.two]\nretrieve = ["hybrid"]\n',
+            "two",
+            "systems.two.retrieve",
+            "hybrid is a pipeline itself",
+        ),
+        (HYBRID + "depht = 3\n", "hybrid", "systems.hybrid.depht", "did you mean depth?"),
+        (HYBRID + 'fuse = { by = "sum" }\n', "hybrid", "systems.hybrid.fuse.by", "one of rrf, weighted"),
+        (HYBRID + "fuse = { weights = [0, 0] }\n", "hybrid", "systems.hybrid", "not all 0"),
+        (HYBRID + 'filter = { of = "langage" }\n', "hybrid", "systems.hybrid.filter.of", "mean language?"),
+        (HYBRID + 'filter = { of = "language" }\n', "hybrid", "systems.hybrid", "either `equals`"),
+        (
+            HYBRID + 'filter = { of = "language", column = "knd" }\n',
+            "hybrid",
+            "systems.hybrid.filter.column",
+            "did you mean kind?",
+        ),
+        (
+            HYBRID + 'rerank = { model = "best" }\n',
+            "hybrid",
+            "systems.hybrid.rerank.model",
+            "no model 'best'",
+        ),
+        (
+            HYBRID + 'rerank = { model = "late_interaction" }\n',
+            "hybrid",
+            "models.late_interaction.encoder",
+            "must be given",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_field_and_its_file(
+    tmp_path: Path, systems: str, name: str, field: str, said: str
+) -> None:
+    found = problems(project(tmp_path, systems), name)
+    assert said in found[field], found
+
+
+@pytest.mark.parametrize(
+    "step", ['filter = { of = "x", equals = 1 }', 'rerank = { model = "cross_encoder" }']
+)
+def test_documents_that_are_missing_are_asked_for(tmp_path: Path, step: str) -> None:
+    data = '[data]\nqrels = "qrels.txt"\nqueries = "queries.jsonl"\n'
+    path = project(tmp_path, MINE + f'[systems.all]\nretrieve = ["mine"]\n{step}\n' + BM25, data)
+    assert "needs them" in problems(path, "all")["data.documents"]
+    assert problems(path, "bm25") == {"systems.bm25.documents": "must be given: bm25 cannot search without"}
+
+
+def test_queries_must_be_there_and_judgments_need_not(tmp_path: Path) -> None:
+    assert Systems(project(tmp_path, MINE, '[data]\nqueries = "queries.jsonl"\n')).data.qrels is None
+    with pytest.raises(ConfigurationError, match=r"data\.queries: expected queries with a column text"):
+        Systems(project(tmp_path, MINE, '[data]\nqrels = "qrels.txt"\n'))
+    with pytest.raises(InputError, match=r"assay\.toml: .*nowhere\.jsonl"):
+        Systems(project(tmp_path, MINE, '[data]\nqueries = "nowhere.jsonl"\n'))
+
+
+def test_columns_are_named_without_judgments_as_well(tmp_path: Path) -> None:
+    data = '[data]\nqueries = "asked.csv"\ncolumns = ["queries:text=words", "queries:query_id=number"]\n'
+    (tmp_path / "asked.csv").write_text("number,words\n1,reset router\n")
+    assert Systems(project(tmp_path, MINE, data)).data.queries.columns["text"] == ["reset router"]
+
+
+def test_no_file_and_no_systems_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="`assay init` writes one"):
+        Systems(tmp_path / "assay.toml")
+    with pytest.raises(InputError, match=r"expected \[systems.NAME\], found none"):
+        Systems(project(tmp_path, "")).chosen([])
+
+
+def test_an_index_has_a_twin_that_looks_at_every_vector(tmp_path: Path) -> None:
+    hnsw = DENSE + 'engine = "faiss.hnsw"\nbuild = { M = 4 }\nmetric = "ip"\n' + SMALL + BM25
+    systems = Systems(project(tmp_path, hnsw))
+    twin = systems.exact("dense")
+    assert twin is not None
+    assert twin is systems.exact("dense")
+    told = twin.configuration()
+    assert (told["engine"], told["metric"], told["name"]) == ("exact", "ip", "dense, exact")
+    assert systems.exact("bm25") is None
+    assert Systems(project(tmp_path, DENSE + SMALL)).exact("dense") is None
+    systems.close()
+
+
+def test_vectors_of_documents_are_kept_and_queries_are_encoded_each_time(tmp_path: Path) -> None:
+    systems = Systems(project(tmp_path, DENSE + SMALL), tmp_path / "vectors")
+    systems.searcher("dense").ask(Query("q1", "reset router"), 3)
+    made = systems._encoder("small")
+    assert isinstance(made, Cached)
+    roles = [place.read_text() for place in (tmp_path / "vectors").rglob("model.json")]
+    assert ['"role": "document"' in role for role in roles] == [True]
