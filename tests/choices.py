@@ -10,9 +10,11 @@ from assay.indexes.study.observed import Observed, Study
 from assay.indexes.trials import Spread, Trial
 
 
-def seen(name: str, hits: Sequence[int] | None, qps: float | None = 100.0, **more: Any) -> Observed:
+def seen(
+    name: str, hits: Sequence[int] | None, qps: float | None = 100.0, *, passes: int = 3, **more: Any
+) -> Observed:
     """A trial with so many hits of ten for each query, or failed, or with figures alone."""
-    spread = None if qps is None else Spread(qps, 0.9 * qps, 1.1 * qps, 3)
+    spread = None if qps is None else Spread(qps, 0.9 * qps, 1.1 * qps, passes)
     trial = Trial(name, name, qps=spread, **more)
     if hits is None:
         return Observed(trial)

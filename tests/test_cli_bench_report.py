@@ -13,9 +13,13 @@ from assay.cli.bench_report import bench_commands
 from assay.datasets.generate import generate
 from assay.datasets.vectors import write_vectors
 from assay.indexes.results import Results
+from assay.indexes.study.findings import findings
 from assay.indexes.study.observed import Observed, Study
 from assay.indexes.trials import Trial
 from assay.project.study import open_study
+from assay.views.bench_report import bench_report
+from assay.views.sections import WIDTH
+from assay.views.text import width
 from browsers import marks, opened
 
 DATA = ["--base", "base.fbin", "--queries", "queries.fbin", "--metric", "l2", "--repetitions", "1"]
@@ -140,10 +144,43 @@ def test_of_published_figures_only_what_they_tell_is_drawn(
     dom, console = opened(page, tmp_path / "profile")
     assert console == []
     figures = dom.count('class="drawn')
-    assert figures == 4  # curve, against recall, r², ratios
+    assert figures == 3  # curve, against recall, ratios; r² is withheld, since all have one recall
     assert [number for number in range(figures) if not marks(dom, number)] == []
     assert "which queries fail and what makes them hard cannot be told" in dom
+    assert "r² is withheld: mean recall differs by 0.0152" in dom
     assert "assay bench --base" not in dom
+    assert "not measured again" not in dom
+
+
+def test_in_a_terminal_only_commands_are_longer_than_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "sweep", "--delta", "0.5")
+    long = [line for line in out.splitlines() if width(line) > WIDTH]
+    assert [line.split()[:2] for line in long] == [["assay", "bench"]]
+    assert "what is in the folder already is not measured again" in out
+
+
+@pytest.mark.parametrize("style", ["md", "html"])
+def test_names_stand_in_full_where_there_is_room(capsys: pytest.CaptureFixture[str], style: str) -> None:
+    _, out, _ = said(capsys, "sweep", "--format", style)
+    table = out.partition("At the same mean recall")[2].partition("How bad failures are")[0]
+    assert "faiss.hnsw M=4 efConstruction=20 / efSearch=32" in table
+    assert "against faiss.ivfflat nlist=64 / nprobe=4" in table
+
+
+@pytest.mark.parametrize("style", ["table", "md", "html"])
+def test_of_failed_trials_alone_no_caption_stands_over_nothing(style: str) -> None:
+    trial = Trial("a", "hnswlib", {"M": 16}, status="failed", reason="killed by SIGSEGV")
+    alone = Study((Observed(trial),), {}, None, "published.csv")
+    shown = bench_report(alone, findings(alone), ["assay bench report published.csv"], style)
+    assert "killed by SIGSEGV" in shown
+    assert "left out (failed): hnswlib M=16" in shown
+    for caption in ("Behind the mean", "Robustness-δ", "stay below", "r²", "within", "not measured again"):
+        assert caption not in shown
+
+
+def test_a_figure_of_ratios_says_of_which_families_both_are(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = said(capsys, "sweep", "--format", "html")
+    assert '"faiss.hnsw (graph) over faiss.ivfflat (partition)"' in out
 
 
 def test_a_recall_that_no_configuration_has_leaves_out_what_is_compared_at_it(

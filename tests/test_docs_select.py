@@ -9,7 +9,7 @@ import pytest
 from assay.cli import run
 from assay.cli.select import parser
 from assay.indexes.choice.floors import LESS, MORE
-from assay.indexes.choice.selection import VERDICTS
+from assay.indexes.choice.words import SAID
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "select.md").read_text(encoding="utf-8")
 
@@ -30,4 +30,4 @@ def test_the_guide_names_every_option_figure_and_verdict() -> None:
     options = set(re.findall(r"--[a-z]+", parser().format_help())) - {"--help"}
     assert len(options) == 9
     named = [*(f"`{option}" for option in options), *(f"`{name}`" for name in (*MORE, *LESS))]
-    assert [name for name in [*named, *(f"| {verdict} |" for verdict in VERDICTS)] if name not in GUIDE] == []
+    assert [name for name in [*named, *(f"| {verdict} |" for verdict in SAID)] if name not in GUIDE] == []

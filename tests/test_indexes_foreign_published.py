@@ -102,6 +102,15 @@ def test_shares_that_are_not_of_so_many_queries_are_refused(tmp_path: Path) -> N
         figures(tmp_path, "engine,cdf_0.3,queries", "annoy,0.985,100")
 
 
+def test_a_row_without_a_figure_is_refused_with_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(
+        FormatError, match=r"t\.csv:3: states no figure: .*; did you mean 'recall' by 'recal'\?"
+    ):
+        figures(tmp_path, "engine,recal,qps,queries", "annoy,0.9,5,100", "annoy,0.8,,100")
+    with pytest.raises(FormatError, match=r"t\.csv:1: .*; did you mean 'recall' by 'Recall'\?"):
+        figures(tmp_path, "engine,Recall", "annoy,0.9")
+
+
 def test_a_curve_that_is_rounded_too_much_tells_no_single_queries(tmp_path: Path) -> None:
     many, few = figures(tmp_path, f"{HEAD},queries", f"{published_row()},1000", f"{published_row()},100")
     assert many.distribution is None

@@ -11,7 +11,8 @@ from assay.core.errors import InputError
 from assay.indexes.choice.floors import Figure, figure, known, read_floor
 from assay.indexes.choice.selection import Candidate, Selection, select
 from assay.indexes.choice.words import why
-from assay.indexes.trials import Spread
+from assay.indexes.study.observed import Distribution, Observed
+from assay.indexes.trials import Spread, Trial
 from benches import small
 from choices import seen, stated, study
 
@@ -59,7 +60,7 @@ def test_a_loser_that_is_dominated_is_told_by_whom_and_in_what() -> None:
 
 def test_one_that_nothing_dominates_lost_by_the_objective() -> None:
     made = select(study(seen("a", NINE, 50), seen("b", TEN, 48), seen("c", TEN, 10)), ["recall=0.5"])
-    assert lost(made, "b") == "behind the winner: qps 48 against 50, which is within what passes differ by"
+    assert lost(made, "b") == "behind the winner: qps 48 against 50 (within what passes differ by)"
     assert lost(made, "c") == "dominated by b: qps 48 against 10"
 
 
@@ -134,6 +135,60 @@ def test_the_winner_is_confirmed_on_queries_that_had_no_part_in_the_choice(
     assert found.n == 200
 
 
+@pytest.mark.parametrize(
+    ("hits", "floor", "low", "status"),
+    [
+        (TEN, 1.0, 0.8389, "open"),  # Wilson, 20 of 20
+        (TEN, 0.8, 0.8389, "holds"),
+        (NINE, 0.9, None, "open"),
+        (NINE, 0.5, None, "open"),
+    ],
+)
+def test_that_all_queries_are_alike_makes_nothing_sure(
+    hits: list[int], floor: float, low: float | None, status: str
+) -> None:
+    made = select(study(seen("a", hits)), [f"recall={floor}"])
+    assert made.confirmation
+    check = made.confirmation.checks[0]
+    assert check.known
+    assert check.known.low == (None if low is None else pytest.approx(low, abs=1e-4))
+    assert check.status == status
+
+
+def test_queries_without_a_hit_may_still_have_one() -> None:
+    found = known(seen("a", [0] * 40), figure("recall"))
+    assert found
+    assert (found.value, found.low) == (0, 0)
+    assert found.high == pytest.approx(0.0876, abs=1e-4)  # Wilson, 0 of 40
+
+
+def test_one_pass_leaves_open_what_is_of_passes() -> None:
+    made = select(study(seen("a", NINE, 100, passes=1)), ["qps=50", "cost=9"], "recall", price=1)
+    assert made.confirmation
+    assert [check.status for check in made.confirmation.checks] == ["open", "open"]
+    assert made.confirmation.checks[0].known == (100, None, None, 1, "passes")
+    assert "throughput is of one pass: its spread is not known" in made.to_dict()["notes"][1]
+
+
+def test_an_interrupted_sweep_is_said_to_be_one() -> None:
+    begun = [seen("a", NINE, passes=1, status="begun"), seen("b", NINE, None, status="begun")]
+    about = {"options": {"repetitions": 40}}
+    made = select(replace(study(*begun, seen("c", TEN)), about=about), ["recall=0.5"])
+    said = "2 trials only begun: 0 to 1 of 40 passes; the same bench command goes on"
+    assert said in made.to_dict()["notes"]
+    alone = select(study(begun[0]), ["recall=0.5"])
+    assert "1 trial only begun: 1 pass; the same bench command goes on" in alone.to_dict()["notes"]
+
+
+def test_trials_that_cannot_be_chosen_are_counted_by_why() -> None:
+    out = [seen("f", None, None, status="failed"), seen("g", None, None, status="failed")]
+    made = select(study(*out, seen("brute", TEN, indexed=False)), ["recall=0.5"]).to_dict()
+    assert made["words"] == "no trial can be chosen: 2 failed, 1 not indexed"
+    assert made["notes"] == []
+    lacking = select(study(stated("a", recall=1), stated("b", qps=5)), ["recall=0.5"]).to_dict()
+    assert lacking["words"] == "no trial can be chosen: 2 of which a figure is not known"
+
+
 def test_what_is_not_of_queries_is_the_same_in_both_parts_and_confirms_nothing() -> None:
     made = select(study(seen("a", NINE)), ["qps=95"])
     assert made.confirmation
@@ -145,7 +200,7 @@ def test_what_is_not_of_queries_is_the_same_in_both_parts_and_confirms_nothing()
 def test_where_no_trial_reaches_the_floors_the_nearest_is_named() -> None:
     made = select(study(seen("a", NINE), seen("b", HALF)), ["recall=0.95"], confirm=0)
     assert (made.winner, made.confirmation) == (None, None)
-    assert "recall at least 0.95: the best is 0.9000 (0.9000 … 0.9000), of a" in made.to_dict()["notes"]
+    assert "recall at least 0.95: the best is 0.9000, of a" in made.to_dict()["notes"]
 
 
 def test_stated_figures_are_chosen_by_without_holding_out() -> None:
@@ -162,7 +217,11 @@ def test_stated_figures_are_chosen_by_without_holding_out() -> None:
 def test_only_the_objective_named_compares_by_recall_robustness_and_throughput() -> None:
     made = select(study(seen("a", EVEN, 100), seen("b", UNEVEN, 90)), confirm=0)
     assert [of.name for of in made.axes] == ["qps", "recall", "robustness-0.1"]
-    assert lost(made, "b") == "dominated by a: qps 100 against 90, robustness-0.1 1.0000 against 0.9000"
+    # passes of 90 to 110 and of 81 to 99; Wilson of 40 in 40 begins at 0.9124, that of 36 ends at 0.9604
+    assert lost(made, "b") == (
+        "dominated by a: qps 100 against 90 (within what passes differ by), "
+        "robustness-0.1 1.0000 against 0.9000 (their intervals overlap)"
+    )
     unknown = select(study(stated("a", recall=0.9)), objective="recall")
     assert [of.name for of in unknown.unknown] == ["robustness-0.1", "qps"]
 
@@ -202,6 +261,29 @@ def test_a_share_of_a_stated_number_of_queries_has_wilsons_interval() -> None:
     assert (found.low, found.high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
 
 
+def test_a_stated_number_of_queries_is_told_though_recall_has_no_interval() -> None:
+    made = select(study(stated("a", queries=1000, recall=0.9, qps=5)), ["recall=0.8"])
+    assert made.to_dict()["trials"][0]["figures"]["recall"] == {
+        "value": 0.9, "low": None, "high": None, "n": 1000, "over": "queries",
+    }  # fmt: skip
+    assert made.to_dict()["notes"][0].endswith("as stated; they are of 1,000 queries")
+
+
+@pytest.mark.parametrize("n", [100, 20_000])
+def test_hits_have_one_interval_whoever_counted_them(n: int) -> None:
+    counted = Distribution(np.array([n // 10, *[0] * 9, n - n // 10]))
+    hits = [0] * (n // 10) + [10] * (n - n // 10)
+    published = Observed(Trial("a", "a"), published=counted)
+    for of in (figure("recall"), figure("robustness-0.25")):
+        assert known(published, of) == known(seen("a", hits), of)
+    assert known(published, figure("recall"))[1:3] == published.recall[1:3]  # type: ignore[index]
+
+
+def test_robustness_between_two_steps_is_that_of_the_next_for_a_report_as_well() -> None:
+    one = stated("a", **{"Robustness(delta=0.3)@10": 0.8})
+    assert (one.robustness(0.25).value, one.robustness(0.2).value) == (0.8, None)
+
+
 def test_a_floor_is_reached_by_what_is_equal_to_it() -> None:
     assert select(study(seen("a", [3] * 20)), ["recall=0.3"]).winner  # the mean of ten times 0.3 is below it
 
@@ -215,7 +297,8 @@ def test_a_floor_is_reached_by_what_is_equal_to_it() -> None:
         (["p99_ms>=5"], "qps", "less p99_ms is better, so the floor is p99_ms<=5"),
         (["recall<=0.9"], "qps", "more recall is better, so the floor is recall>=0.9"),
         (["recal=0.9"], "qps", "there is no figure 'recal'; did you mean recall"),
-        (["robustness-3=0.9"], "qps", "there is no figure 'robustness-3'"),
+        (["robustness-3=0.9"], "qps", "the δ of robustness is above 0 and at most 1, found 3"),
+        (["robustness-0=0.9"], "qps", "the δ of robustness is above 0 and at most 1, found 0"),
         (["recall=0.9", "recall>=0.8"], "qps", "two floors of one figure"),
         ([], "p99_ms", "p99_ms: not known of any trial; known are recall, robustness-0.1, qps"),
     ],
@@ -234,7 +317,7 @@ def test_a_share_that_leaves_a_part_empty_is_refused(share: float, said: str) ->
 def test_trials_of_one_name_are_told_apart() -> None:
     there = study(seen("a", NINE, threads=1), seen("a", NINE, threads=2), seen("b", NINE))
     names = {one.name for one in select(there).candidates}
-    assert names == {"a (single) (1 threads)", "a (single) (2 threads)", "b"}
+    assert names == {"a (single) (1 thread)", "a (single) (2 threads)", "b"}
 
 
 @given(

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from assay.indexes.study.findings import findings
+from assay.indexes.study.findings import findings, percentile
 from assay.indexes.study.matched import matched
-from assay.indexes.study.observed import Observed, Study
+from assay.indexes.study.observed import Distribution, Observed, Study
+from assay.indexes.trials import Spread
 from studies import asked, plane, reported, stated, study
 
 TRUTH = np.tile(np.arange(20), (40, 1)) + 20 * np.arange(40)[:, None]
@@ -35,13 +37,13 @@ def test_a_graph_and_a_partition_of_the_same_mean_are_told_apart(measured: Study
     found = findings(measured)
     one = found.trials[0]
     assert (one.label, one.family, one.recall.value) == ("hnswlib / ef=10", "graph", 0.8)
-    assert (one.failure.value, one.zero_hit.value, one.percentiles["p10"]) == (0.2, 0.2, 0.0)
+    assert (one.failure.value, one.zero_hit.value, one.percentiles["p10"].value) == (0.2, 0.2, 0.0)
     assert one.histogram == [8, *[0] * 9, 32]
     assert [delta for delta, _ in one.curve] == pytest.approx([j / 10 for j in range(1, 11)])
     assert one.severity is not None
     assert (one.severity.failed, one.severity.outside.value) == (8, 1.0)
     assert [r.feature for r in one.relations] == ["relative_contrast", "lid", "hubness", "outlyingness"]
-    assert found.trials[2].percentiles == {"p1": 0.8, "p5": 0.8, "p10": 0.8, "p50": 0.8}
+    assert [p.value for p in found.trials[2].percentiles.values()] == [0.8] * 4
 
 
 def test_what_is_exact_is_shown_and_not_compared(measured: Study) -> None:
@@ -75,14 +77,64 @@ def test_only_the_nearest_of_both_are_a_pair_and_only_within_a_hundredth() -> No
     assert matched([graphs[0], lists[0]], 0.1) == []
 
 
-def test_every_pair_of_engines_is_looked_at_and_none_within_a_family() -> None:
-    engines = ("hnswlib", "usearch", "scann", "annoy", "faiss.flat", "mine")
+def test_every_two_engines_are_compared_and_what_is_exact_is_not() -> None:
+    """Those of two families first; the first of a pair is of the first family, or of the first name."""
+    engines = ("usearch", "hnswlib", "scann", "annoy", "faiss.flat", "mine")
     found = matched([asked([9, 9], engine) for engine in engines], 0.1)
-    pairs = {(pair.first, pair.second) for pair in found}
-    assert pairs == {
-        ("hnswlib", "scann"), ("usearch", "scann"), ("hnswlib", "annoy"), ("usearch", "annoy"),
-        ("scann", "annoy"),
-    }  # fmt: skip
+    pairs = [(pair.first, pair.second) for pair in found]
+    assert pairs == [
+        ("hnswlib", "scann"), ("hnswlib", "annoy"), ("hnswlib", "mine"),
+        ("usearch", "scann"), ("usearch", "annoy"), ("usearch", "mine"),
+        ("scann", "annoy"), ("scann", "mine"), ("annoy", "mine"),
+        ("hnswlib", "usearch"),
+    ]  # fmt: skip
+    assert found[-1].families == ("graph", "graph")
+
+
+def test_a_percentile_has_the_interval_of_ordered_values() -> None:
+    """Of 100 queries, the places 5 and 15 (from 0) bracket the tenth percentile (Conover 1999, 3.2)."""
+    counts = [5, 0, 0, 0, 0, 0, 0, 0, 0, 11, 84]
+    found = percentile(Distribution(np.array(counts)), 0.1)
+    low, high = binom.ppf([0.025, 0.975], 100, 0.1)
+    ordered = np.repeat(np.arange(11) / 10, counts)
+    assert found[:3] == (0.9, ordered[int(low) - 1], ordered[int(high)])
+    assert found.n == 100
+
+
+def test_an_end_outside_of_the_sample_is_an_end_of_recall() -> None:
+    """No query of 20 says how bad the worst of a hundred is."""
+    assert percentile(Distribution(np.array([0, 20])), 0.01)[:3] == (1.0, 0.0, 1.0)
+
+
+def test_trials_that_were_begun_are_named_with_the_passes_they_have() -> None:
+    begun = asked([9, 9], status="begun", qps=Spread(100.0, 100.0, 100.0, 1))
+    found = findings(replace(study(begun, asked([9, 9], "annoy")), about={"options": {"repetitions": 40}}))
+    assert "begun: 1 of 40 passes; the same bench command goes on: hnswlib" in found.notes
+
+
+def test_of_failed_trials_alone_nothing_is_said_but_that() -> None:
+    failed = Observed(replace(asked([9]).trial, status="failed", reason="killed"))
+    assert findings(study(failed)).notes == ["left out (failed): hnswlib"]
+
+
+def test_a_curve_of_figures_has_every_delta_that_is_stated() -> None:
+    shares = {f"Robustness(delta={d})@4": 1 - d / 10 for d in (0.25, 0.5, 0.75)}
+    (one,) = findings(study(reported({"recall": 0.9, **shares, "Robustness(delta=0.5)@9": 0.1}, k=4))).trials
+    assert [(delta, share.value) for delta, share in one.curve] == [
+        (0.25, 0.975),
+        (0.5, 0.95),
+        (0.75, 0.925),
+    ]
+
+
+def test_r2_among_configurations_of_one_recall_is_withheld_and_a_note_says_so() -> None:
+    """The mean recalls are .900, .901 … .908: what goes with them is chance."""
+    several = [asked([900 + 2 * at, 900], k=1000, search={"ef": at}) for at in range(9)]
+    found = findings(study(*several))
+    assert {one.r2 for one in found.information} == {None}
+    assert any(
+        note.startswith("r² is withheld: mean recall differs by 0.0080 among 9") for note in found.notes
+    )
 
 
 def test_what_failed_or_was_not_indexed_is_left_out_and_named() -> None:
@@ -112,7 +164,8 @@ def test_a_histogram_tells_all_but_single_queries(shared: Path) -> None:
     found = findings(study(*several))
     hnsw = found.trials[0]
     assert (hnsw.failure.value, hnsw.severity, hnsw.relations) == (0.02445, None, [])
-    assert hnsw.percentiles == {"p1": 0.0, "p5": 0.4, "p10": 0.7, "p50": 1.0}  # cdf_0.4 .953, cdf_0.5 .944
+    percentiles = {name: found.value for name, found in hnsw.percentiles.items()}
+    assert percentiles == {"p1": 0.0, "p5": 0.4, "p10": 0.7, "p50": 1.0}  # cdf_0.4 .953, cdf_0.5 .944
     assert found.failing is None
     ratios = {(pair.first, pair.second): pair.ratio.ratio.value for pair in found.matched}
     assert ratios["HNSW", "ScaNN"] == pytest.approx(2445 / 26)
@@ -126,13 +179,13 @@ def test_figures_alone_give_what_they_say_and_notes_for_the_rest() -> None:
     one, other = found.trials
     assert one.failure.value == pytest.approx(0.03)
     assert one.histogram is None
-    assert one.percentiles["p5"] is None
+    assert one.percentiles["p5"][:3] == (None, None, None)
     assert [(delta, share.value) for delta, share in one.curve] == [(0.3, 0.97)]
     assert (other.failure.value, other.curve) == (None, [])
     said = " ".join(found.notes)
     assert "the distribution of recall is not known of any trial" in said
     assert "nothing is compared at matched recall" in said
-    assert "r² takes 3 configurations or more, and there are 2" in said
+    assert "r² takes 5 configurations or more, and there are 2" in said
 
 
 def test_a_shallow_truth_is_noted(measured: Study) -> None:

@@ -18,25 +18,26 @@ def told(found: Study) -> dict[str, float | None]:
 
 
 def test_r2_is_that_of_a_line_through_the_configurations() -> None:
-    counts = [[5, 0, 0, 0, 95], [1, 9, 10, 30, 50], [0, 2, 8, 30, 60], [20, 0, 0, 20, 60]]
+    counts = [[5, 0, 0, 0, 95], [1, 9, 10, 30, 50], [0, 2, 8, 30, 60], [20, 0, 0, 20, 60], [0, 0, 0, 5, 95]]
     found = told(study(*map(stated, counts)))
     recall = [np.dot(one, range(5)) / 400 for one in counts]
     low = [1 - one[0] / 100 for one in counts]
     assert found["Robustness(delta=0.2)@4"] == pytest.approx(linregress(recall, low).rvalue ** 2)
     assert found["ZeroHit@4"] == pytest.approx(found["Robustness(delta=0.2)@4"])
     assert found["Robustness(delta=0.1)@4"] == pytest.approx(found["Robustness(delta=0.2)@4"])
-    p10 = [4 / 4, 2 / 4, 3 / 4, 0.0]
+    p10 = [4 / 4, 2 / 4, 3 / 4, 0.0, 4 / 4]
     assert found["p10 of R@4"] == pytest.approx(linregress(recall, p10).rvalue ** 2)
 
 
-@pytest.mark.parametrize(("name", "expected"), [("text2image_10M", 0.2529852), ("deep_10M", 0.3072106)])
-def test_of_published_indexes_the_mean_tells_little_of_low_robustness(
-    shared: Path, name: str, expected: float
+@pytest.mark.parametrize(("name", "span"), [("text2image_10M", 0.0152), ("deep_10M", 0.0083)])
+def test_of_indexes_that_were_brought_to_one_recall_r2_is_withheld(
+    shared: Path, name: str, span: float
 ) -> None:
-    """The r² of mean_recall and the share without a hit, by numpy.corrcoef; the paper: .17 to .61."""
+    """The paper brings six indexes to a recall of about .9: over so little of it, r² is chance."""
     published = json.loads((shared / "robustness_paper" / "recall_histograms_k10.json").read_text())
-    found = told(study(*(stated(one["hist_hits_0_to_10"]) for one in published[name].values())))
-    assert found["Robustness(delta=0.1)@10"] == pytest.approx(expected, abs=1e-6)
+    found = study(*(stated(one["hist_hits_0_to_10"]) for one in published[name].values()))
+    assert np.ptp([one.recall.value for one in found.observed]) == pytest.approx(span, abs=1e-4)
+    assert {one.r2 for one in information(found)} == {None}
 
 
 def answers(rng: np.random.Generator, share: float) -> Observed:
@@ -65,7 +66,7 @@ def by_hand(one: Observed, measure: str) -> float:
 
 def test_ap_and_ndcg_are_those_of_retrieval_with_the_truth_as_relevant() -> None:
     rng = np.random.default_rng(0)
-    several = [answers(rng, share) for share in (0.3, 0.5, 0.7, 0.9)]
+    several = [answers(rng, share) for share in (0.3, 0.5, 0.6, 0.7, 0.9)]
     found = told(study(*several, data=plane(np.arange(200).reshape(40, 5), k=5)))
     recall = [one.recall.value for one in several]
     for measure in ("AP@5", "nDCG@5"):
@@ -74,20 +75,20 @@ def test_ap_and_ndcg_are_those_of_retrieval_with_the_truth_as_relevant() -> None
         assert expected < 1 - 1e-6
 
 
-def test_below_three_configurations_or_without_any_change_r2_is_undefined() -> None:
-    two = study(stated([1, 9]), stated([2, 8]))
-    assert {one.r2 for one in information(two)} == {None}
-    assert {one.n for one in information(two)} == {2}
-    flat = study(*(stated([0, *rest]) for rest in ([1, 9], [2, 8], [3, 7])))
+def test_below_five_configurations_or_without_any_change_r2_is_undefined() -> None:
+    four = study(*(stated([bad, 10 - bad]) for bad in range(1, 5)))
+    assert {one.r2 for one in information(four)} == {None}
+    assert {one.n for one in information(four)} == {4}
+    flat = study(*(stated([0, bad, 10 - bad]) for bad in range(1, 6)))
     assert told(flat)["ZeroHit@2"] is None
     assert told(flat)["Robustness(delta=1.0)@2"] == pytest.approx(1)
 
 
 def test_only_what_is_stated_is_compared() -> None:
-    figures = ((0.8, 0.9), (0.9, 0.97), (0.95, 0.96))
+    figures = ((0.8, 0.9), (0.9, 0.97), (0.95, 0.96), (0.93, 0.95), (0.85, 0.92))
     several = [reported({"recall": r, "Robustness(delta=0.3)@10": share}) for r, share in figures]
     found = {one.measure: one for one in information(study(*several, reported({"recall": 0.99})))}
-    assert found["Robustness(delta=0.3)@10"].n == 3
+    assert found["Robustness(delta=0.3)@10"].n == 5
     assert found["Robustness(delta=0.3)@10"].r2 == pytest.approx(
         linregress(*zip(*figures, strict=True)).rvalue ** 2
     )

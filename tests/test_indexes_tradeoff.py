@@ -1,5 +1,7 @@
 """The three-way trade-off: each of recall, robustness and throughput fixed in turn."""
 
+from dataclasses import replace
+
 import pytest
 
 from assay.core.errors import InputError
@@ -22,9 +24,21 @@ def test_each_figure_is_fixed_at_the_median_of_the_front_unless_a_floor_is_given
 
 def test_a_plane_has_the_trials_that_reach_its_floor_and_its_own_front() -> None:
     recall, robustness, qps = tradeoff(TRIALS, 0.1)
-    assert recall.points == (("uneven", 0.9, 70, True), ("whole", 1.0, 10, True))
-    assert robustness.points == (("even", 0.8, 80, True), ("whole", 1.0, 10, True))
-    assert qps.points == (("even", 0.8, 1.0, True), ("uneven", 0.9, 0.9, True))
+    assert [point[:4] for point in recall.points] == [("uneven", 0.9, 70, True), ("whole", 1.0, 10, True)]
+    assert [point[:4] for point in robustness.points] == [("even", 0.8, 80, True), ("whole", 1.0, 10, True)]
+    assert [point[:4] for point in qps.points] == [("even", 0.8, 1.0, True), ("uneven", 0.9, 0.9, True)]
+
+
+def test_trials_of_one_label_are_all_there() -> None:
+    one = seen("even", EVEN, 80)
+    other = replace(seen("even", EVEN, 90), trial=replace(seen("even", EVEN, 90).trial, key="x", threads=2))
+    points = tradeoff([one, other], 0.1)[0].points
+    assert [(p.label, p.key, p.on_front) for p in points] == [("even", "even", False), ("even", "x", True)]
+
+
+def test_a_floor_is_reached_but_for_the_last_digit_of_a_sum() -> None:
+    assert tradeoff([seen("a", [3] * 40)], 0.1, {"recall": 0.3 + 1e-13})[0].points
+    assert not tradeoff([seen("a", [3] * 40)], 0.1, {"recall": 0.3 + 1e-9})[0].points
 
 
 def test_one_that_is_worse_in_both_is_not_on_the_front_of_a_plane() -> None:

@@ -2,17 +2,20 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assay.core.errors import MissingExtraError
+from assay.indexes.choice.tradeoff import Plane, Point
 from assay.indexes.study.families import Ratio
 from assay.indexes.study.severity import Severity
+from assay.indexes.trials import Trial
 from assay.stats.intervals import Estimate
 from assay.views import figures, marks
-from assay.views.bench_rows import ratio_rows, severity_rows
+from assay.views.bench_rows import percentile_rows, plane_rows, ratio_rows, severity_rows
 from assay.views.drawn import Part, drawn_page
 from assay.views.sections import Section
 from browsers import marks as drawn_marks
@@ -57,7 +60,7 @@ def every() -> dict[str, dict[str, Any]]:
             ]
         ),
         "planes": figures.planes([one | plane for one in BOTH]),
-        "percentiles": figures.percentiles([one | {"percentile": "1 %", "recall": 0.2} for one in BOTH]),
+        "percentiles": figures.percentiles([one | SPAN | {"percentile": "1 %"} for one in BOTH]),
         "difficulty": figures.difficulty(
             [
                 one | SPAN | {"feature": "lid", "quarter": quarter, "n": 9}
@@ -161,6 +164,23 @@ def test_a_ratio_without_an_end_is_drawn_as_such(
 def test_two_that_never_fail_have_no_ratio_to_draw() -> None:
     none = Estimate(0.0, 0.0, 0.03, 0.95, 100)
     assert ratio_rows({"a over b": [Ratio(0.1, none, none, Estimate(None, None, None, 0.95, 100))]}) == []
+
+
+def test_trials_of_one_label_are_all_drawn() -> None:
+    """One index asked by one thread and by two."""
+    one, two = (
+        replace(stated([1, 9]), trial=Trial(key, "hnsw", threads=at)) for at, key in enumerate("ab", 1)
+    )
+    points = tuple(Point("hnsw", 0.9, float(at), True, key) for at, key in enumerate("ab"))
+    plane = Plane("recall", 0.9, "robustness-0.1", "qps", points)
+    made = plane_rows([plane], [one, two], {"hnsw": "#0072B2"})
+    assert [row["y"] for row in made] == [0.0, 1.0]
+
+
+def test_a_percentile_is_drawn_with_its_interval() -> None:
+    made = {row["percentile"]: row for row in percentile_rows([stated([20, 0, 180])], {"HNSW": "#0072B2"})}
+    assert [made["10 %"][name] for name in ("value", "low", "high")] == [1.0, 0.0, 1.0]
+    assert [made["25 %"][name] for name in ("value", "low", "high")] == [1.0, 1.0, 1.0]
 
 
 def test_the_shares_of_a_severity_add_up_and_its_interval_ends_where_the_last_band_begins() -> None:

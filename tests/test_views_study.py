@@ -1,10 +1,12 @@
 """Findings as tables: narrow enough, in words, and nothing made up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from assay.indexes.study.findings import findings
-from assay.indexes.study.observed import Study
+from assay.indexes.study.observed import Observed, Study
 from assay.views.sections import WIDTH, Section, render
 from assay.views.study import sections
 from assay.views.text import width
@@ -21,13 +23,18 @@ def measured() -> Study:
     )
     lists = asked([2] + [8] * 38 + [10], "faiss.ivfflat", ids=TRUTH[:, 5:15], search={"nprobe": 4})
     third = asked([9] * 40, "faiss.ivfflat", ids=TRUTH[:, 1:11], search={"nprobe": 9})
+    more = [asked([at] * 8 + [10] * 32, ids=TRUTH[:, :10], search={"ef": 10 * at}) for at in (3, 5)]
     return study(
-        graph, lists, third, data=plane(TRUTH, rng.normal(size=(200, 4)), rng.normal(size=(40, 4)), k=10)
+        graph,
+        lists,
+        third,
+        *more,
+        data=plane(TRUTH, rng.normal(size=(200, 4)), rng.normal(size=(40, 4)), k=10),
     )
 
 
-def by_title(found: Study, **more: float) -> dict[str, Section]:
-    return {one.title: one for one in sections(findings(found, **more))}
+def by_title(found: Study, style: str = "md", **more: float) -> dict[str, Section]:
+    return {one.title: one for one in sections(findings(found, **more), style)}
 
 
 def test_each_question_has_a_table() -> None:
@@ -50,21 +57,50 @@ def test_the_tail_stands_beside_the_mean() -> None:
     table = by_title(measured())["Behind the mean"]
     assert list(table.head) == ["index", "family", "R@10", "p1", "p5", "p10", "p50", "below 0.1"]
     assert list(table.rows[0][:2]) == ["hnswlib / ef=10", "graph"]
-    assert list(table.rows[0][3:]) == ["0.00", "0.00", "0.00", "1.00", "0.2000 (0.1050 … 0.3476)"]
+    assert list(table.rows[0][4:]) == [
+        "0.00 (0.00 … 0.00)",
+        "0.00 (0.00 … 1.00)",
+        "1.00 (1.00 … 1.00)",
+        "0.2000 (0.1050 … 0.3476)",
+    ]
+    assert table.notes[-1] == "intervals are of 95 %, over 40 queries"
     assert by_title(measured(), delta=0.5)["Behind the mean"].head[-1] == "no hit"
 
 
 def test_a_ratio_without_failures_below_it_is_told_by_its_least() -> None:
-    row = by_title(measured())["At the same mean recall"].rows[0]
-    assert row == [
-        "hnswlib / ef=10",
-        "0.8000",
-        "0.2000",
-        "faiss.ivfflat / nprobe=4",
-        "0.7900",
-        "0.0000",
-        "at least 1.4",
+    """Both have their intervals, and the family that they are of."""
+    first, second = by_title(measured())["At the same mean recall"].rows[:2]
+    assert first[:2] == ["hnswlib / ef=10", "graph"]
+    assert first[2].startswith("0.8000 (0.65")
+    assert first[3:] == ["0.2000 (0.1050 … 0.3476)", "at least 1.4"]
+    assert second[:2] == ["against faiss.ivfflat / nprobe=4", "partition"]
+    assert second[3:] == ["0.0000 (0.0000 … 0.0876)", ""]
+
+
+def test_engines_of_one_family_are_compared_too() -> None:
+    pair = study(asked([0] * 8 + [9] * 92, "faiss.hnsw"), asked([8] * 70 + [9] * 30, "hnswlib"))
+    first, second = by_title(pair)["At the same mean recall"].rows
+    assert (first[0], first[1], second[0], second[1]) == (
+        "faiss.hnsw",
+        "graph",
+        "against hnswlib",
+        "graph",
+    )
+    assert first[-1].startswith("at least")
+
+
+def test_quarters_have_intervals_where_any_query_fails() -> None:
+    title = "The share below 0.1, of the quarter of queries with the least of it and with the most"
+    rows = by_title(measured())[title].rows
+    assert [row[:2] for row in rows] == [
+        ["hnswlib / ef=10", name] for name in ("relative_contrast", "lid", "hubness", "outlyingness")
     ]
+    assert all(" … " in cell for row in rows if row[1] != "hubness" for cell in row[2:])
+
+
+def test_of_failed_trials_alone_there_are_no_tables() -> None:
+    failed = Observed(replace(asked([9]).trial, status="failed"))
+    assert list(by_title(study(failed))) == ["What to know"]
 
 
 def test_a_ratio_has_its_interval() -> None:
@@ -98,7 +134,7 @@ def test_queries_that_fail_are_named_and_long_lists_cut() -> None:
 
 @pytest.mark.parametrize("style", ["table", "md", "html"])
 def test_every_style_has_every_number(style: str) -> None:
-    shown = render("Robustness", sections(findings(measured())), style)
+    shown = render("Robustness", sections(findings(measured()), style), style)
     assert "0.2000 (0.1050 … 0.3476)" in shown
     assert "Robustness(delta=0.1)@10" in shown
 
@@ -112,10 +148,17 @@ def test_long_labels_are_cut_in_the_middle_so_that_lines_fit() -> None:
         for at in range(3)
     ]
     other = stated([1, *[8] * 8, 34, 900], "ScaNN")
-    shown = render("x", sections(findings(study(*several, other))), "table")
+    found = findings(study(*several, other), delta=0.5)
+    shown = render("x", sections(found), "table")
     tables = [line for line in shown.splitlines() if not line.startswith(("-", " "))]
     assert max(map(width, tables)) <= WIDTH
     assert shown.count("ef=2  ") >= 2
+    assert "…" in shown
+    for style in ("md", "html"):
+        in_full = render("x", sections(found, style), style)
+        assert (
+            in_full.count("HNSW2 metric=angular efConstruction=500 download=false tree_size=40000 M=128") >= 3
+        )
 
 
 def test_what_is_not_known_is_a_dash_or_not_there() -> None:
@@ -123,13 +166,33 @@ def test_what_is_not_known_is_a_dash_or_not_there() -> None:
         study(reported({"recall": 0.9, "Robustness(delta=0.5)@10": 0.8}), reported({"recall": 0.5}, "x"))
     )
     first, second = found["Behind the mean"].rows
-    assert first[2:] == ["0.9000", "–", "–", "–", "–", "–"]
-    assert found["Robustness-δ@10"].rows == [["HNSW", *["–"] * 4, "0.8000", *["–"] * 5]]
-    assert second[2] == "0.5000"
+    assert (first[2:], second[2:]) == (["0.9000"], ["0.5000"])
+    assert found["Behind the mean"].notes == []
+    assert (list(found["Robustness-δ@10"].head), found["Robustness-δ@10"].rows) == (
+        ["δ", "0.5"],
+        [["HNSW", "0.8000"]],
+    )
     assert "How bad failures are" not in found
     assert len(found["What to know"].notes) == 4
 
 
 def test_robustness_between_two_recalls_is_that_of_the_next() -> None:
-    curve = by_title(study(stated([10, 20, 70])))["Robustness-δ@2"].rows[0]
-    assert curve[1:] == ["0.9000"] * 5 + ["0.7000"] * 5
+    """Of 15, a recall of .1 is reached by 2 and .2 by 3."""
+    curve = by_title(study(stated([10, 20, 30, *[0] * 12, 40])))["Robustness-δ@15"]
+    assert list(curve.head[:3]) == ["δ", "0.1", "0.2"]
+    assert [cell[:6] for cell in curve.rows[0][1:3]] == ["0.7000", "0.4000"]
+
+
+def test_a_curve_of_few_steps_has_a_column_for_each() -> None:
+    curve = by_title(study(stated([10, 20, 0, 0, 70])))["Robustness-δ@4"]
+    assert list(curve.head) == ["δ", "0.25", "0.5", "0.75", "1"]
+    assert [cell[:6] for cell in curve.rows[0][1:]] == ["0.9000", "0.7000", "0.7000", "0.7000"]
+
+
+def test_in_a_terminal_intervals_stand_below_and_a_curve_has_plus_and_minus() -> None:
+    found = by_title(measured(), "table")
+    values, ends = found["Behind the mean"].rows[:2]
+    assert (values[-1], ends[-1]) == ("0.2000", "0.1050…0.3476")
+    values, ends = found["Robustness-δ@10"].rows[:2]
+    assert (values[1], ends[1]) == ("0.8000", "±0.148")
+    assert "± is the distance to the farther end of the interval" in found["Robustness-δ@10"].notes

@@ -13,6 +13,8 @@ from assay.indexes.trials import Spread, Trial
 from assay.indexes.worker import Described
 from assay.stats.intervals import Estimate
 from assay.views.engines import engines_view, parameters_view
+from assay.views.sections import WIDTH, render
+from assay.views.text import width
 from assay.views.trials import (
     FORMATS,
     LiveRow,
@@ -20,6 +22,7 @@ from assay.views.trials import (
     ordered_trials,
     remark,
     told_in_words,
+    trial_sections,
     trials_view,
 )
 
@@ -124,6 +127,7 @@ def test_an_engine_that_answers_by_brute_force_is_marked_and_named() -> None:
         ({"saturated": True}, "saturated"),
         ({"errors": 2}, "2 errors"),
         ({"status": "begun"}, "begun: 3 passes"),
+        ({"status": "begun", "qps": Spread(1.0, 1.0, 1.0, 1)}, "begun: 1 pass"),
         ({"note": "n" * 60}, "n" * 44 + "…"),
     ],
 )
@@ -143,6 +147,28 @@ def test_figures_of_others_are_marked() -> None:
     assert "0.9300 *" in shown
     assert "7.0 *" in shown
     assert "- * as its own harness reported it; not measured here" in shown
+
+
+def test_robustness_that_others_state_is_marked_and_has_an_interval_where_queries_are_counted() -> None:
+    figures = {"recall": 0.93, "Robustness(delta=0.9)@10": 0.75}
+    theirs = trial(recall=None, reported=figures)
+    assert "0.9300 * 0.7500 * 3" in squeezed([theirs])
+    counted = replace(theirs, reported={**figures, "queries": 500})
+    assert "0.7500 (0.710 … 0.786) * 3" in squeezed([counted])
+
+
+def test_narrow_tables_fit_a_terminal_and_lose_nothing() -> None:
+    build = {"M": 16, "efConstruction": 200, "quantizer": "scalar", "metric": "angular", "level": 128}
+    several = [trial(str(at), build=build, search={"efSearch": at}, saturated=True) for at in range(2)]
+    made = trial_sections(several, narrow=True)
+    shown = render("x", made, "table")
+    assert max(map(width, shown.splitlines())) <= WIDTH
+    table = made[0]
+    assert list(table.head) == ["index", "R@10", "Robustness-0.9@10", "no hit", *table.head[4:]]
+    assert table.rows[0][1:] == ["0.9000", "0.7500", "3", "2,000", "0.4", "1.25"]
+    assert table.rows[1][1:] == ["0.890…0.910", "0.700…0.800", "", "1,900…2,100", "", ""]
+    assert [label.rpartition(" ")[2] for label, *_ in table.rows] == ["efSearch=0", "", "efSearch=1", ""]
+    assert f"saturated: {several[0].label}, {several[1].label}" in made[-1].notes
 
 
 def test_the_k_of_the_columns_is_that_of_what_is_scored() -> None:

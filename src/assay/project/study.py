@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +17,7 @@ from assay.indexes.foreign.curves import published
 from assay.indexes.results import Results
 from assay.indexes.study.observed import Observed, Study, one_way
 from assay.indexes.summary import scored, trial
+from assay.indexes.trials import Trial
 from assay.project.bench import judge_in, measured
 from assay.views.trials import ordered_trials
 
@@ -33,10 +38,8 @@ def open_study(
 def _of_table(path: str, k: int | None, mode: str | None) -> Study:
     """The trials of a table; they are scored already, so that K can only say which are meant."""
     trials = figures_of(path)
+    _refuse_k([one.trial for one in trials], k, path)
     there = [one for one in trials if k in (None, one.trial.k)]
-    if not there:
-        found = ", ".join(sorted({str(one.trial.k) for one in trials}))
-        raise InputError(f"{path}: no trial is scored at K = {k}; there are K = {found}")
     way = one_way([one.trial for one in there], mode)
     return Study(tuple(one for one in there if one.trial.mode == way), {}, None, path)
 
@@ -47,15 +50,45 @@ def _of_folder(folder: str | os.PathLike[str], k: int | None, policy: str | None
     known = ordered_trials([trial(results, key, judge) for key in results.keys()])  # noqa: SIM118
     if not known:
         raise InputError(f"{folder} holds no trials: `assay bench … -o {folder}` makes some")
-    way = one_way(known, mode)
+    _refuse_k(known, k, os.fspath(folder))
+    way, fitted = one_way(known, mode), _fitted(results, known)
     made = []
     for one in known:
         if one.mode == way and one.recall is None:
             made.append(Observed(one, published=published(one)))
         elif one.mode == way:
             first = results.repetition(one.key, results.repetitions(one.key)[0])
-            made.append(Observed(one, scored(first, judge), _returned(results, one.key, len(judge.out_of))))
+            returned = _returned(results, one.key, len(judge.out_of))
+            made.append(Observed(one, scored(first, judge), returned, fitted=one.key in fitted))
     return Study(tuple(made), results.about(), data, os.fspath(folder))
+
+
+def _refuse_k(trials: Sequence[Trial], k: int | None, source: str) -> None:
+    """Refuse a K that no trial is scored at."""
+    there = sorted({one.k for one in trials})
+    if k is not None and k not in there:
+        found = ", ".join(map(str, there))
+        raise InputError(f"{source}: no trial is scored at K = {k}; there are K = {found}")
+
+
+def _fitted(results: Results, trials: Sequence[Trial]) -> set[str]:
+    """The keys of the trials whose parameters were found by their answers to all queries."""
+    matched = _kept(results.folder / "matched.json")
+    made = {one.key for one in trials if any(_is_match(one, entry) for entry in matched)}
+    return made | {one["key"] for entry in _kept(results.folder / "tuned.json") for one in entry["tried"]}
+
+
+def _kept(path: Path) -> list[dict[str, Any]]:
+    """What a sweep looked for and found, from one of its files; nothing where there is none."""
+    return list(json.loads(path.read_bytes()).values()) if path.exists() else []
+
+
+def _is_match(one: Trial, entry: Mapping[str, Any]) -> bool:
+    """Whether a trial has the value that was found for a range, and all else as it was looked for."""
+    same = all(getattr(one, name) == entry[name] for name in ("engine", "build", "threads"))
+    names = {*one.search, *entry["search"]}
+    apart = [name for name in names if one.search.get(name) != entry["search"].get(name)]
+    return same and [one.search.get(name) for name in apart] == [entry["value"]]
 
 
 def _returned(results: Results, key: str, n: int) -> Positions:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from assay.indexes.choice.tradeoff import Plane, tradeoff
 from assay.indexes.study.families import FAMILIES, Ratio, failure_ratio, family_of
-from assay.indexes.study.findings import Finding, Findings
+from assay.indexes.study.findings import Finding, Findings, percentile
 from assay.indexes.study.matched import Matched
 from assay.indexes.study.observed import Observed, Study
 from assay.indexes.trials import robustness_name
@@ -20,6 +20,7 @@ from assay.views.marks import COLOURS
 from assay.views.sections import Section
 
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+_PANELS = 12  # of ratios; what is left is in the table
 _NEAR = 0.05  # of the target: farther off, two mean recalls are not the same
 
 
@@ -92,6 +93,8 @@ def figure_parts(told: Told) -> list[Part]:
 def _distribution(told: Told) -> Part | None:
     title = f"Recall of queries, at a mean recall near {told.recall:g}"
     if not told.near:
+        if not told.by_key:
+            return None
         none = f"no configuration has a mean recall within {_NEAR:g} of {told.recall:g}"
         return Part(Section(title, [f"{none}, so that none is shown: name another with --recall"]))
     curves = [(one, curve) for one in told.near if (curve := told.finding(one).curve)]
@@ -148,7 +151,8 @@ def _information(told: Told) -> Part | None:
 
 
 def _ratios(told: Told) -> Part | None:
-    found = {pair: _over_deltas(told, pair) for pair in _pairs(told)}
+    every = _pairs(told)
+    found = {pair: _over_deltas(told, pair) for pair in every[:_PANELS]}
     made = rows.ratio_rows({_engines(told, pair): ratios for pair, ratios in found.items()})
     if not made:
         return None
@@ -157,19 +161,26 @@ def _ratios(told: Told) -> Part | None:
         for pair, ratios in found.items()
     ]
     note = "How many times as often the first fails as the second, at the same mean recall."
-    return Part(Section("Failures of one family over another", [note, *said]), [figures.ratios(made)])
+    left = len(every) - len(found)
+    said += [f"{left} more pairs of engines are in the table below."] * bool(left)
+    return Part(Section("Failures of one index over another", [note, *said]), [figures.ratios(made)])
 
 
 def _pairs(told: Told) -> list[Matched]:
-    """Of each two engines the matched pair that is nearest to the target."""
+    """Of each two engines the matched pair that is nearest to the target; two families come first."""
     made: dict[str, Matched] = {}
-    for pair in sorted(told.found.matched, key=lambda pair: abs((pair.recalls[0].value or 0) - told.recall)):
+    for pair in sorted(told.found.matched, key=lambda pair: _rank(pair, told.recall)):
         made.setdefault(_engines(told, pair), pair)
     return list(made.values())
 
 
+def _rank(pair: Matched, target: float) -> tuple[bool, float]:
+    return pair.families[0] == pair.families[1], abs((pair.recalls[0].value or 0) - target)
+
+
 def _engines(told: Told, pair: Matched) -> str:
-    return " over ".join(told.by_key[key].trial.engine for key in (pair.first, pair.second))
+    engines = (told.by_key[key].trial.engine for key in (pair.first, pair.second))
+    return " over ".join(f"{engine} ({kind})" for engine, kind in zip(engines, pair.families, strict=True))
 
 
 def _pair(told: Told, pair: Matched) -> str:
@@ -230,7 +241,7 @@ def _percentiles(told: Told) -> Part | None:
     if not made:
         return None
     worst = [
-        f"{one.trial.label} {spread.percentile(0.01):g}"
+        f"{one.trial.label} {_share(percentile(spread, 0.01), 2)}"
         for one, spread in rows.spreads(told.near)
         if spread.n >= 100
     ]
@@ -265,13 +276,12 @@ def _listed(labels: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))
 
 
-def _share(found: Estimate) -> str:
+def _share(found: Estimate, digits: int = 4) -> str:
     if found.value is None:
         return "–"
-    ends = (
-        f" ({found.low:.3f} … {found.high:.3f})" if found.low is not None and found.high is not None else ""
-    )
-    return f"{found.value:.4f}{ends}"
+    known = found.low is not None and found.high is not None
+    ends = f" ({found.low:.{min(3, digits)}f} … {found.high:.{min(3, digits)}f})" if known else ""
+    return f"{found.value:.{digits}f}{ends}"
 
 
 def _percent(value: float | None) -> str:

@@ -10,6 +10,7 @@ from assay.indexes.study.findings import Findings
 from assay.indexes.study.observed import Study
 from assay.indexes.trials import Trial
 from assay.views.drawn import Part, drawn_page
+from assay.views.fitting import wrapped
 from assay.views.sections import Section, render
 from assay.views.study import sections
 from assay.views.trials import ordered_trials, trial_sections
@@ -24,18 +25,26 @@ def bench_report(
 ) -> str:
     """A report in one of the formats; the commands are those that make it again."""
     if style == "json":
-        told = {"about": dict(study.about), **found.to_dict(), "reproduce": list(commands)}
-        return json.dumps(told, ensure_ascii=False, indent=1)
-    again = Section("How to get the same again", [_AGAIN], ["command"], [[command] for command in commands])
-    trials = trial_sections(ordered_trials([one.trial for one in study.observed]))
-    if style != "html":
-        return render(TITLE, [_measured(study), *sections(found), *trials, again], style)
+        plain = {"about": dict(study.about), **found.to_dict(), "reproduce": list(commands)}
+        return json.dumps(plain, ensure_ascii=False, indent=1)
+    again = Section(
+        "How to get the same again",
+        [_AGAIN] * bool(study.about),
+        ["command"],
+        [[command] for command in commands],
+    )
+    trials = trial_sections(ordered_trials([one.trial for one in study.observed]), narrow=style == "table")
+    told = [*sections(found, style), *trials]
+    if style == "table":
+        return render(TITLE, [wrapped(_measured(study)), *told, again], style)
+    if style == "md":
+        return render(TITLE, [_measured(study), *told, again], style)
     from assay.views.bench_parts import Told, figure_parts  # it draws, and the other formats do not
 
     parts = [
         Part(_measured(study)),
         *figure_parts(Told(study, found, recall)),
-        *map(Part, [*sections(found), *trials]),
+        *map(Part, told),
         Part(Section(again.title, again.notes), code="\n".join(commands)),
     ]
     return drawn_page(TITLE, [part for part in parts if part.section.notes or part.section.rows or part.code])

@@ -8,6 +8,7 @@ from typing import Any
 from assay.indexes.choice.tradeoff import Plane
 from assay.indexes.study.difficulty import Relation
 from assay.indexes.study.families import Ratio, family_of
+from assay.indexes.study.findings import percentile
 from assay.indexes.study.observed import Distribution, Observed
 from assay.indexes.study.severity import Severity
 from assay.indexes.trials import label
@@ -75,7 +76,7 @@ def recall_rows(observed: Sequence[Observed], colours: Colours, k: int) -> Rows:
 def percentile_rows(observed: Sequence[Observed], colours: Colours) -> Rows:
     """A row for each percentile; one that is of less than a query is left out."""
     return [
-        {**named(one, colours), "percentile": f"{percent:g} %", "recall": spread.percentile(percent / 100)}
+        {**named(one, colours), "percentile": f"{percent:g} %", **_ends(percentile(spread, percent / 100))}
         for one, spread in spreads(observed)
         for percent in PERCENTILES
         if percent / 100 * spread.n >= 1
@@ -124,10 +125,10 @@ def severity_rows(found: Sequence[tuple[Observed, Severity]]) -> Rows:
 
 def plane_rows(planes: Sequence[Plane], observed: Sequence[Observed], colours: Colours) -> Rows:
     """A row for each configuration that reaches the floor of a plane."""
-    by_label = {one.trial.label: one for one in observed}
+    by_key = {one.trial.key: one for one in observed}
     return [
         {
-            **named(by_label[point.label], colours),
+            **named(by_key[point.key], colours),
             "panel": floor_words(plane),
             "x": point.x,
             "y": point.y,

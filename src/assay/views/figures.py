@@ -119,7 +119,7 @@ def information(rows: Sequence[Row]) -> Figure:
 
 
 def ratios(rows: Sequence[Row]) -> Figure:
-    """How many times as many queries fail in one family as in another, with intervals.
+    """How many times as many queries fail in one index as in another, with intervals.
 
     Rows: pair, delta (a text), ratio, low, high, interval (a text), and kind: at least or at most where one
     of both never failed and the ratio has one end only.
@@ -142,7 +142,8 @@ def ratios(rows: Sequence[Row]) -> Figure:
         tooltip=tip("pair:N", "delta:N", "kind:N", "ratio", "interval:N"),
     )
     panels = alt.layer(one, span, point).properties(width=260, height=alt.Step(26))
-    return drawn(panels.facet(facet=panel("pair", rows), columns=3))
+    lines = {"labelExpr": "split(replace(datum.label, ' over ', '|over '), '|')"}
+    return drawn(panels.facet(facet=panel("pair", rows, **lines), columns=3))
 
 
 def severity(rows: Sequence[Row]) -> Figure:
@@ -229,20 +230,21 @@ def _axis(rows: Sequence[Row], axis: str) -> dict[str, Any]:
 def percentiles(rows: Sequence[Row]) -> Figure:
     """The recall that the worst so many percent stay below, a line for each configuration.
 
-    Rows: configuration, colour, family, percentile (a text), recall.
+    Rows: configuration, colour, family, percentile (a text), value, low, high.
     """
     alt = library()
     names = ordered("percentile", rows)
     base = chart(rows).encode(
         x=alt.X("percentile:N", sort=names, title="percentile of queries", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("recall:Q", title="recall", scale=alt.Scale(domain=[0, 1])),
         color=coloured("configuration", rows, legend=below()),
     )
-    line = base.mark_line().encode(strokeDash=dashed(rows))
+    recall = alt.Y("low:Q", title="recall", scale=alt.Scale(domain=[0, 1]))
+    span = base.mark_rule(strokeWidth=2, opacity=0.5).encode(y=recall, y2="high:Q")
+    line = base.mark_line().encode(y="value:Q", strokeDash=dashed(rows))
     point = base.mark_point(filled=True, size=60, opacity=1).encode(
-        tooltip=tip("configuration:N", "family:N", "percentile:N", "recall")
+        y="value:Q", tooltip=tip("configuration:N", "family:N", "percentile:N", "value", "low", "high")
     )
-    return drawn(alt.layer(line, point).properties(width=520, height=220))
+    return drawn(alt.layer(span, line, point).properties(width=520, height=220))
 
 
 def difficulty(rows: Sequence[Row]) -> Figure:

@@ -3,49 +3,60 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from assay.indexes.choice.floors import Figure, Known, figure
 from assay.indexes.choice.selection import Candidate, Check, Selection
 from assay.indexes.choice.tradeoff import Plane
-from assay.indexes.choice.words import amount, notes, shown, verdict, why
+from assay.indexes.choice.words import amount, many, notes, shown, verdict, why
 from assay.views import text
-from assay.views.sections import Section, render
+from assay.views.fitting import cut, wrapped
+from assay.views.sections import WIDTH, Section, render
 
 FORMATS = ("table", "json", "csv", "md")
 _NAME = 48  # characters of a trial's name in a terminal
+_LEAST = 40  # characters of a line that says why, or it is not broken
 _MARKS = {"holds": "✓ holds", "open": "? open", "misses": "✗ misses"}
 
 
 def selection_view(made: Selection, style: str, planes: Sequence[Plane] = ()) -> str:
     """A choice in one of the formats."""
     if style == "json":
-        plain = made.to_dict() | ({"tradeoff": [_plain(plane) for plane in planes]} if planes else {})
+        names = _by_key(made)
+        plain = made.to_dict() | ({"tradeoff": [_plain(plane, names) for plane in planes]} if planes else {})
         return json.dumps(plain, ensure_ascii=False, indent=1)
     if style == "csv":
         return text.csv(*_csv(made))
-    shown_as = _shortened(made) if style == "table" else made
-    return render("The choice", [*_sections(shown_as), *map(_plane, planes)], style)
-
-
-def _sections(made: Selection) -> list[Section]:
-    losers = [[one.name, why(made, one)] for one in made.candidates if one is not made.winner]
-    return [
+    told = _shortened(made) if style == "table" else made
+    sections = [
         Section("", [_headline(made), verdict(made)]),
-        _winner(made),
-        _front(made),
-        Section(
-            f"Why {'the others lost' if made.winner else 'none is chosen'}", [], ["trial", "why"], losers
-        ),
+        _winner(told),
+        _front(told),
+        _losers(told, style),
         Section("What to know", notes(made)),
+        *(_plane(plane, _by_key(told)) for plane in planes),
     ]
+    return render("The choice", sections, style)
+
+
+def _losers(made: Selection, style: str) -> Section:
+    rows = [[one.name, why(made, one)] for one in made.candidates if one is not made.winner]
+    title = f"Why {'the others lost' if made.winner else 'none is chosen'}"
+    section = Section(title, [], ["trial", "why"], rows)
+    room = WIDTH - max((text.width(name) for name, _ in rows), default=WIDTH)
+    return wrapped(section) if style == "table" and room > _LEAST else section
+
+
+def _by_key(made: Selection) -> Mapping[str, str]:
+    """The names of the trials, as the choice has them."""
+    return {one.trial.key: one.name for one in made.candidates}
 
 
 def _shortened(made: Selection) -> Selection:
     """A choice with short names, if they still tell the trials apart: long ones make a table too wide."""
-    short = {one.name: text.shorten(one.name, _NAME) for one in made.candidates}
+    short = {one.name: cut(one.name, _NAME) for one in made.candidates}
     if len(set(short.values())) < len(short):
         return made
     named = [
@@ -59,14 +70,16 @@ def _headline(made: Selection) -> str:
     asked = f"the {'most' if made.objective.more else 'least'} {made.objective.name}"
     floors = ", ".join(floor.words for floor in made.floors)
     asked += f" with {floors}" * bool(floors)
-    return f"{made.winner.name if made.winner else 'none'}: {asked}, of {len(made.candidates)} trials"
+    return f"{made.winner.name if made.winner else 'none'}: {asked}, of {many(len(made.candidates), 'trial')}"
 
 
 def _winner(made: Selection) -> Section:
     """The figures of the winner beside its floors, where it was chosen and where it is confirmed."""
     if made.winner is None or made.confirmation is None:
         return Section("")
-    held = made.parts is not None and made.confirmation.verdict != "not held out"
+    fair = made.confirmation.verdict != "not held out"
+    held = made.parts is not None and (fair or made.winner.fitted)
+    other = "held out" if fair else "the other part"
     rows = [
         _row(made.winner, check.floor.figure, check.floor.words, check.known, _mark(check), held)
         for check in made.confirmation.checks
@@ -74,12 +87,14 @@ def _winner(made: Selection) -> Section:
     if made.objective not in [floor.figure for floor in made.floors]:
         aim = f"the {'most' if made.objective.more else 'least'} {made.objective.name}"
         rows.append(_row(made.winner, made.objective, aim, made.confirmation.objective, "", held))
-    return Section("The winner", [], ["asked", "chosen on", *["held out"] * held, ""], rows)
+    return Section("The winner", [], ["asked", "chosen on", *[other] * held, ""], rows)
 
 
 def _mark(check: Check) -> str:
-    bare = check.status == "open" and check.known is not None and check.known.low is None
-    return _MARKS[check.status] + ": no interval is known" * bare
+    if check.status != "open" or check.known is None or check.known.low is not None:
+        return _MARKS[check.status]
+    once = check.known.over == "passes"
+    return f"{_MARKS['open']}: {'one pass, its spread is not known' if once else 'no interval is known'}"
 
 
 def _row(winner: Candidate, of: Figure, asked: str, found: Known | None, mark: str, held: bool) -> list[str]:
@@ -123,15 +138,16 @@ def _cells(found: Known | None) -> list[str]:
     return ["" if cell is None else str(cell) for cell in (found[:4] if found else [None] * 4)]
 
 
-def _plane(plane: Plane) -> Section:
+def _plane(plane: Plane, names: Mapping[str, str]) -> Section:
     fixed, x, y = figure(plane.fixed), figure(plane.x), figure(plane.y)
     rows = [
-        [point.label, amount(x, point.x), amount(y, point.y), "yes" if point.on_front else ""]
+        [names[point.key], amount(x, point.x), amount(y, point.y), "yes" if point.on_front else ""]
         for point in plane.points
     ]
     title = f"With {plane.fixed} at least {amount(fixed, plane.floor)}"
     return Section(title, [] if rows else ["no trial reaches it"], ["trial", plane.x, plane.y, "front"], rows)
 
 
-def _plain(plane: Plane) -> dict[str, Any]:
-    return asdict(plane) | {"points": [point._asdict() for point in plane.points]}
+def _plain(plane: Plane, names: Mapping[str, str]) -> dict[str, Any]:
+    points = [point._asdict() | {"label": names[point.key]} for point in plane.points]
+    return asdict(plane) | {"points": points}

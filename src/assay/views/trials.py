@@ -6,10 +6,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from assay.indexes.foreign.curves import published
 from assay.indexes.plan import MODES
+from assay.indexes.study.observed import Observed
 from assay.indexes.trials import Spread, Trial, spelled, to_dict, to_row
 from assay.stats.intervals import Estimate
 from assay.views import text
+from assay.views.fitting import fitted
 from assay.views.sections import Section, render
 
 FORMATS = ("table", "json", "csv", "md", "html")
@@ -49,15 +52,36 @@ def ordered_trials(trials: Sequence[Trial]) -> list[Trial]:
 _UNKNOWN = Estimate(None, None, None, 0.95, 0)
 
 
-def trial_sections(trials: Sequence[Trial]) -> list[Section]:
-    """Trials as tables: by the way they were asked, what the indexes cost, and what to know."""
+def trial_sections(trials: Sequence[Trial], narrow: bool = False) -> list[Section]:
+    """Trials as tables: by the way they were asked, what the indexes cost, and what to know.
+
+    Narrow ones fit a terminal: an index and its search are one column, and remarks stand below.
+    """
     made = []
     for mode in dict.fromkeys(t.mode for t in trials):
         of_it = [t for t in trials if t.mode == mode]
-        columns = _columns(of_it)
+        columns = _narrow(_columns(of_it)) if narrow else _columns(of_it)
         rows = [[column(t) for column in columns.values()] for t in of_it]
         made.append(Section(_TITLES.get(mode, mode), [], list(columns), rows))
-    return [*made, *_indexes(trials), Section("What to know", notes(trials))]
+    costs = _indexes(trials)
+    if narrow:
+        made, costs = [fitted(one) for one in made], [fitted(one, (0, 1)) for one in costs]
+    said = [*notes(trials), *(_remarks(trials) if narrow else [])]
+    return [*made, *costs, Section("What to know", said)]
+
+
+def _narrow(columns: Mapping[str, Callable[[Trial], str]]) -> dict[str, Callable[[Trial], str]]:
+    rest = {name: of for name, of in columns.items() if name not in ("engine", "build", "search", "remark")}
+    return {"index": lambda t: t.label, **rest}
+
+
+def _remarks(trials: Sequence[Trial]) -> list[str]:
+    """What is out of the ordinary, by what it is; why trials failed is told already."""
+    said: dict[str, list[str]] = {}
+    for trial in trials:
+        if remark(trial) and trial.status != "failed":
+            said.setdefault(remark(trial), []).append(trial.label)
+    return [f"{what}: {', '.join(labels)}" for what, labels in said.items()]
 
 
 def _indexes(trials: Sequence[Trial]) -> list[Section]:
@@ -90,7 +114,7 @@ def _columns(trials: Sequence[Trial]) -> dict[str, Callable[[Trial], str]]:
         "build": lambda t: spelled(t.build) or _NONE,
         "search": lambda t: spelled(t.search) or _NONE,
         f"R@{k}": lambda t: _estimate(t.recall) if t.recall else _reported(t, "recall", _share),
-        f"Robustness-0.9@{k}": lambda t: _estimate(t.robustness(0.9)),
+        f"Robustness-0.9@{k}": _robustness,
         "no hit": lambda t: _number(t.zero_hits),
     }
     made |= _asked(trials)
@@ -118,6 +142,14 @@ def _asked(trials: Sequence[Trial]) -> dict[str, Callable[[Trial], str]]:
     return made
 
 
+def _robustness(trial: Trial) -> str:
+    """Robustness at δ = .9, marked where others state it."""
+    if trial.robustness(0.9):
+        return _estimate(trial.robustness(0.9))
+    stated = _estimate(Observed(trial, published=published(trial)).robustness(0.9))
+    return stated if stated == _NONE else f"{stated} *"
+
+
 def _objective(trial: Trial) -> str:
     asked = trial.asking
     return f"p{asked['percentile']:g} ≤ {asked['within_ms']:g} ms" if "percentile" in asked else _NONE
@@ -137,7 +169,8 @@ def remark(trial: Trial) -> str:
     if trial.errors:
         said.append(f"{trial.errors} errors")
     if trial.status == "begun":
-        said.append(f"begun: {trial.qps.repetitions if trial.qps else 0} passes")
+        passes = trial.qps.repetitions if trial.qps else 0
+        said.append(f"begun: {passes} pass{'es' * (passes != 1)}")
     return ", ".join([*said, *[text.shorten(trial.note, _REMARK)] * bool(trial.note)])
 
 

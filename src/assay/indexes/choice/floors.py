@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.indexes.percentiles import PERCENTILES
-from assay.indexes.study.observed import Distribution, Observed
-from assay.indexes.trials import Trial, robustness_name
-from assay.stats.intervals import Estimate, estimate, normal_quantile, wilson
+from assay.indexes.study.observed import Observed
+from assay.indexes.trials import Trial
 
 Rows = NDArray[np.int64]
 LATENCIES = tuple(f"p{p:g}_ms" for p in PERCENTILES)
@@ -24,7 +23,6 @@ LESS = (*LATENCIES, "memory_mb", "disk_mb", "build_seconds", "cost")
 _ROBUSTNESS = re.compile(r"robustness-(\d*\.?\d+)")
 _RULE = re.compile(r"\s*([^<>=\s]+)\s*(=|>=|<=|≥|≤)\s*([^<>=\s]+)\s*")
 LEVEL = 0.95  # of all intervals, as in the trials
-_MANY = 10_000  # values from which on the mean is as good as normal, and drawing them again takes seconds
 
 
 class Figure(NamedTuple):
@@ -91,14 +89,33 @@ def figure(name: str) -> Figure:
     """
     lower = name.strip().lower()
     found = _ROBUSTNESS.fullmatch(lower)
-    if found and 0 < float(found[1]) <= 1:
-        return Figure(f"robustness-{float(found[1]):g}", True, float(found[1]))
+    if found:
+        return _robustness(float(found[1]))
     if lower in MORE or lower in LESS:
         return Figure(lower, lower in MORE)
     names = [*MORE, "robustness-0.3", *LESS]
     near = get_close_matches(lower, names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
     raise InputError(f"there is no figure {name!r}; {hint}")
+
+
+def _robustness(delta: float) -> Figure:
+    if not 0 < delta <= 1:
+        raise InputError(f"the δ of robustness is above 0 and at most 1, found {delta:g}")
+    return Figure(f"robustness-{delta:g}", True, delta)
+
+
+def dominates(axes: Sequence[Figure], one: Sequence[float], other: Sequence[float]) -> tuple[Figure, ...]:
+    """The figures in which one is better than another that it dominates; none where it does not.
+
+    >>> qps, recall = figure("qps"), figure("recall")
+    >>> [of.name for of in dominates((qps, recall), (9, 0.8), (8, 0.8))], dominates((qps,), (8,), (8,))
+    (['qps'], ())
+    """
+    pairs = list(zip(axes, one, other, strict=True))
+    if any(of.better(theirs, own) for of, own, theirs in pairs):
+        return ()
+    return tuple(of for of, own, theirs in pairs if of.better(own, theirs))
 
 
 def read_floor(text: str) -> Floor:
@@ -152,53 +169,11 @@ def known(one: Observed, of: Figure, rows: Rows | None = None, price: float | No
 
 
 def _of_queries(one: Observed, of: Figure, rows: Rows | None) -> Known | None:
-    name = "recall" if of.delta is None else _stated_name(one.trial, of.delta)
-    measure = f"R@{one.trial.k}" if of.delta is None else name
-    if measure in one.trial.measures and (rows is None or one.hits is None):
-        return _known(one.trial.measures[measure])
-    if one.hits is not None:
-        values = one.hits.recall if of.delta is None else one.hits.reaching(of.delta)
-        values = values if rows is None else values[rows]
-        return _known(_mean(values) if of.delta is None else estimate(values, "share", LEVEL))
-    if one.distribution is not None:
-        return _known(_of_distribution(one.distribution, of))
-    return _stated(one.trial.reported, name, of)
-
-
-def _stated_name(trial: Trial, delta: float) -> str:
-    """The name that robustness at δ is stated by: what reaches 0.25 of 10 reaches 0.3 of them."""
-    exact = robustness_name(delta, trial.k)
-    if exact in trial.measures or exact in trial.reported:
-        return exact
-    return robustness_name(math.ceil(delta * trial.k - 1e-9) / trial.k, trial.k)
-
-
-def _stated(reported: Mapping[str, float], name: str, of: Figure) -> Known | None:
-    if name not in reported:
+    part = one if rows is None else one.among(rows)
+    found = part.recall if of.delta is None else part.robustness(of.delta, LEVEL)
+    if found.value is None:
         return None
-    queries = int(reported.get("queries", 0))
-    if of.delta is None or not queries:
-        return Known(reported[name])
-    return _known(wilson(reported[name] * queries, queries, LEVEL))
-
-
-def _of_distribution(found: Distribution, of: Figure) -> Estimate:
-    if of.delta is not None:
-        return found.robustness(of.delta, LEVEL)
-    return _mean(np.repeat(np.arange(found.k + 1) / found.k, found.counts))
-
-
-def _mean(values: NDArray[np.float64]) -> Estimate:
-    there = values[~np.isnan(values)]
-    if len(there) <= _MANY:
-        return estimate(there, "mean", LEVEL)
-    mean = float(there.mean())
-    half = normal_quantile(0.5 + LEVEL / 2) * float(there.std(ddof=1)) / math.sqrt(len(there))
-    return Estimate(mean, mean - half, mean + half, LEVEL, len(there))
-
-
-def _known(found: Estimate) -> Known | None:
-    return None if found.value is None else Known(found.value, found.low, found.high, found.n, "queries")
+    return Known(found.value, found.low, found.high, found.n or None, "queries" if found.n else "stated")
 
 
 def _cost(trial: Trial, price: float | None) -> Known | None:
@@ -218,6 +193,8 @@ def _cost(trial: Trial, price: float | None) -> Known | None:
 def _measured(trial: Trial, name: str) -> Known | None:
     """A figure of time or size: as measured, else as its own harness states it."""
     spread = {"qps": trial.qps, "capacity": trial.capacity}.get(name)
+    if spread is not None and spread.repetitions == 1:  # what passes differ by is not known
+        return Known(spread.median, n=1, over="passes")
     if spread is not None:
         return Known(spread.median, spread.low, spread.high, spread.repetitions, "passes")
     stored, unit = _STORED.get(name, (name, 1))

@@ -21,6 +21,7 @@ from assay.indexes.choice.floors import (
     Floor,
     Known,
     Rows,
+    dominates,
     figure,
     known,
     read_floor,
@@ -29,7 +30,6 @@ from assay.indexes.choice.floors import (
 from assay.indexes.study.observed import Observed, Study
 from assay.indexes.trials import Trial
 
-VERDICTS = ("confirmed", "cannot be decided", "not confirmed", "nothing to confirm", "not held out")
 _STANDS = {"holds": "confirmed", "open": "cannot be decided", "misses": "not confirmed"}
 _DELTA = 0.1  # where no other is named: the queries that nearly nothing is found for
 
@@ -55,6 +55,7 @@ class Candidate:
     dominated_by: str | None = None  # the best that is as good in every figure and better in some
     better_in: tuple[Figure, ...] = ()  # the figures in which that is better
     on_front: bool = False
+    fitted: bool = False  # its parameters were found on all queries: none are held out from it
 
     @property
     def meets(self) -> bool:
@@ -80,7 +81,7 @@ class Check(NamedTuple):
 class Confirmation:
     """What the queries that had no part in the choice say of the winner."""
 
-    verdict: str  # one of VERDICTS
+    verdict: str  # one of words.SAID
     checks: tuple[Check, ...]
     objective: Known | None
 
@@ -134,7 +135,13 @@ def select(
     wanted = named if len(named) > 1 else _usual(aim)
     shown = wanted if price is None else tuple(dict.fromkeys([*wanted, figure("cost")]))
     trials = [
-        Candidate(name, one.trial, {of: known(one, of, rows, price) for of in shown}, _unfit(one.trial, k))
+        Candidate(
+            name,
+            one.trial,
+            {of: known(one, of, rows, price) for of in shown},
+            _unfit(one.trial, k),
+            fitted=one.fitted,
+        )
         for name, one in zip(_names(study.observed), study.observed, strict=True)
     ]
     axes = _axes(trials, wanted, named)
@@ -167,11 +174,15 @@ def _parts(study: Study, share: float, seed: int) -> Parts | None:
 def _names(observed: Sequence[Observed]) -> list[str]:
     """The trials in one line each; what has the same name is told apart."""
     made = [one.trial.label for one in observed]
-    for more in (lambda t: t.way, lambda t: f"{t.threads} threads", lambda t: t.key[:8]):
+    for more in (lambda t: t.way, _threads, lambda t: t.key[:8]):
         several = Counter(made)
         pairs = zip(made, observed, strict=True)
         made = [f"{name} ({more(one.trial)})" if several[name] > 1 else name for name, one in pairs]
     return made
+
+
+def _threads(trial: Trial) -> str:
+    return words.many(trial.threads, "thread") if trial.threads else "threads not known"
 
 
 def _unfit(trial: Trial, k: int) -> str:
@@ -228,10 +239,11 @@ def _rank(one: Candidate, axes: tuple[Figure, ...]) -> tuple[list[float], str]:
 
 
 def _dominated(one: Candidate, fit: Sequence[Candidate], axes: tuple[Figure, ...]) -> Candidate:
+    own = [one.value(of) for of in axes]
     for other in fit:
-        better = [of for of in axes if of.better(other.value(of), one.value(of))]
-        if better and not any(of.better(one.value(of), other.value(of)) for of in axes):
-            return replace(one, dominated_by=other.name, better_in=tuple(better))
+        better = dominates(axes, [other.value(of) for of in axes], own)
+        if better:
+            return replace(one, dominated_by=other.name, better_in=better)
     return replace(one, on_front=True)
 
 
@@ -242,7 +254,7 @@ def _confirmation(made: Selection) -> Confirmation | None:
     rows = made.parts.held if made.parts else None
     checks = tuple(_check(floor, known(one, floor.figure, rows, made.price)) for floor in made.floors)
     return Confirmation(
-        _verdict(checks, made.parts is not None and one.hits is not None),
+        _verdict(checks, made.parts is not None and one.hits is not None and not one.fitted),
         checks,
         known(one, made.objective, rows, made.price),
     )
@@ -254,8 +266,9 @@ def _check(floor: Floor, found: Known | None) -> Check:
     if not floor.holds(found.value):
         return Check(floor, found, "misses")
     worst = found.worst(floor.figure)
-    if worst is None:  # a single figure holds or not; one of queries without an interval is not sure
-        return Check(floor, found, "open" if floor.figure.of_queries else "holds")
+    if worst is None:  # a single figure holds or not; one of queries or passes is not sure by itself
+        several = floor.figure.of_queries or found.over == "passes"
+        return Check(floor, found, "open" if several else "holds")
     return Check(floor, found, "holds" if floor.holds(worst) else "open")
 
 

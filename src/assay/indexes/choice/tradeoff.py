@@ -12,10 +12,12 @@ from statistics import median
 from typing import NamedTuple
 
 from assay.core.errors import InputError
-from assay.indexes.choice.floors import Figure, figure, known
+from assay.indexes.choice.floors import Figure, Floor, dominates, figure, known
 from assay.indexes.study.observed import Observed
+from assay.indexes.trials import Trial
 
 Values = tuple[float, ...]
+Axes = Sequence[Figure]
 
 
 class Point(NamedTuple):
@@ -25,6 +27,7 @@ class Point(NamedTuple):
     x: float
     y: float
     on_front: bool  # no other trial of the plane is as good in both figures and better in one
+    key: str  # of the trial; several may have one label
 
 
 @dataclass(frozen=True)
@@ -53,38 +56,32 @@ def tradeoff(
     there = _values(observed, axes)
     if not there:
         return []
-    front = _front(list(there.values()))
+    front = _front(axes, [values for _, values in there])
     middles = [median(values[at] for values in front) for at in range(3)]
     given = [(floors or {}).get(of.name, middle) for of, middle in zip(axes, middles, strict=True)]
     return [_plane(there, axes, at, floor) for at, floor in enumerate(given)]
 
 
-def _values(observed: Sequence[Observed], axes: tuple[Figure, ...]) -> dict[str, Values]:
+def _values(observed: Sequence[Observed], axes: Axes) -> list[tuple[Trial, Values]]:
     """The three figures of each trial that has them all and can be chosen."""
-    made = {}
+    made = []
     for one in observed:
         found = [known(one, of) for of in axes]
         if one.trial.status != "failed" and one.trial.indexed is not False and all(found):
-            made[one.trial.label] = tuple(each.value for each in found if each)
+            made.append((one.trial, tuple(each.value for each in found if each)))
     return made
 
 
-def _front(values: Sequence[Values]) -> list[Values]:
-    """Those that none of the others dominates; more is better in all.
-
-    >>> _front([(1.0, 2.0), (2.0, 1.0), (1.0, 1.0)])
-    [(1.0, 2.0), (2.0, 1.0)]
-    """
-    return [one for one in values if not any(_dominates(other, one) for other in values)]
+def _front(axes: Axes, values: Sequence[Values]) -> list[Values]:
+    """Those that none of the others dominates."""
+    return [one for one in values if not any(dominates(axes, other, one) for other in values)]
 
 
-def _dominates(one: Values, other: Values) -> bool:
-    return one != other and all(a >= b for a, b in zip(one, other, strict=True))
-
-
-def _plane(there: Mapping[str, Values], axes: tuple[Figure, ...], at: int, floor: float) -> Plane:
-    first, second = (i for i in range(3) if i != at)
-    pairs = {name: (each[first], each[second]) for name, each in there.items() if each[at] >= floor}
-    front = _front(list(pairs.values()))
-    points = sorted((Point(name, *pair, pair in front) for name, pair in pairs.items()), key=lambda p: p[1:])
-    return Plane(axes[at].name, floor, axes[first].name, axes[second].name, tuple(points))
+def _plane(there: Sequence[tuple[Trial, Values]], axes: Axes, at: int, floor: float) -> Plane:
+    left = [i for i in range(3) if i != at]
+    x, y = (axes[i] for i in left)
+    kept = [(trial, each) for trial, each in there if Floor(axes[at], floor).holds(each[at])]
+    pairs = [(each[left[0]], each[left[1]]) for _, each in kept]
+    front = _front((x, y), pairs)
+    points = [Point(t.label, *pair, pair in front, t.key) for (t, _), pair in zip(kept, pairs, strict=True)]
+    return Plane(axes[at].name, floor, x.name, y.name, tuple(sorted(points, key=lambda p: p[1:])))

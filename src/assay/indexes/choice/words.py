@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from assay.indexes.choice.floors import LEVEL, Figure, Floor, Known
@@ -10,7 +12,7 @@ if TYPE_CHECKING:  # it says what it is in these words
     from assay.indexes.choice.selection import Candidate, Check, Selection
 
 _HELD = "on the queries that were held out"
-_SAID = {
+SAID = {
     "confirmed": f"confirmed: {_HELD}, every floor of recall and robustness holds with its whole interval",
     "cannot be decided": f"cannot be decided: {_HELD} the figures reach their floors, but not with their "
     "whole intervals; more queries would tell",
@@ -20,6 +22,24 @@ _SAID = {
     "the same for all queries",
     "not held out": "not held out: these are the figures it was chosen by",
 }
+_FITTED = (
+    "not held out: its parameters were found on all queries (by bench --recall or by tune), so that none are "
+    "without a part in the choice"
+)
+
+
+def many(n: int | str, noun: str) -> str:
+    """So many of something.
+
+    >>> many(1, "pass"), many(2, "pass"), many("3 to 40", "query"), many(1200, "trial")
+    ('1 pass', '2 passes', '3 to 40 queries', '1,200 trials')
+    """
+    told = n if isinstance(n, str) else f"{n:,}"
+    if told == "1":
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{told} {noun[:-1]}ies"
+    return f"{told} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def amount(of: Figure, value: float) -> str:
@@ -37,7 +57,7 @@ def shown(of: Figure, found: Known | None) -> str:
     """A figure with its interval, or – where it is not known."""
     if found is None:
         return "–"
-    if found.low is None or found.high is None or found.n == 1:
+    if found.low is None or found.high is None:
         return amount(of, found.value)
     return f"{amount(of, found.value)} ({amount(of, found.low)} … {amount(of, found.high)})"
 
@@ -70,9 +90,7 @@ def _missed(floor: Floor, one: Candidate) -> str:
 
 def _dominated(made: Selection, one: Candidate) -> str:
     other = next(c for c in made.candidates if c.name == one.dominated_by)
-    return f"dominated by {other.name}: " + ", ".join(
-        f"{of.name} {amount(of, other.value(of))} against {amount(of, one.value(of))}" for of in one.better_in
-    )
+    return f"dominated by {other.name}: " + ", ".join(_against(of, other, one) for of in one.better_in)
 
 
 def _behind(made: Selection, one: Candidate) -> str:
@@ -81,12 +99,14 @@ def _behind(made: Selection, one: Candidate) -> str:
     of = next((a for a in made.axes if a.better(made.winner.value(a), one.value(a))), None)
     if of is None:
         return "the same in every figure: the first by name was taken"
-    own, winners = amount(of, one.value(of)), amount(of, made.winner.value(of))
-    near = _overlap(one.figures[of], made.winner.figures[of])
-    return (
-        f"behind the winner: {of.name} {own} against {winners}"
-        + f", which is within what {'queries' if of.of_queries else 'passes'} differ by" * near
-    )
+    return f"behind the winner: {_against(of, one, made.winner)}"
+
+
+def _against(of: Figure, one: Candidate, other: Candidate) -> str:
+    """A figure of one trial beside that of another, and whether they are apart."""
+    near = "their intervals overlap" if of.of_queries else "within what passes differ by"
+    said = f"{of.name} {amount(of, one.value(of))} against {amount(of, other.value(of))}"
+    return said + f" ({near})" * _overlap(one.figures[of], other.figures[of])
 
 
 def _overlap(one: Known | None, other: Known | None) -> bool:
@@ -99,14 +119,32 @@ def _overlap(one: Known | None, other: Known | None) -> bool:
 
 def verdict(made: Selection) -> str:
     """What is to be said of the winner, in one line."""
-    if made.confirmation is None:
+    if all(one.out for one in made.candidates):
+        return f"no trial can be chosen: {_unfit(made)}"
+    if made.confirmation is None or made.winner is None:
         return "no trial reaches all floors"
-    return _SAID[made.confirmation.verdict]
+    return _FITTED if made.winner.fitted else SAID[made.confirmation.verdict]
+
+
+def _unfit(made: Selection) -> str:
+    """How many trials cannot be chosen, by why."""
+    kinds = Counter(_kind(made, one) for one in made.candidates)
+    return ", ".join(f"{n:,} {kind}" for kind, n in kinds.most_common())
+
+
+def _kind(made: Selection, one: Candidate) -> str:
+    if one.trial.status == "failed":
+        return "failed"
+    if one.trial.indexed is False:
+        return "not indexed"
+    return "of another K" if one.trial.k != made.k else "of which a figure is not known"
 
 
 def notes(made: Selection) -> list[str]:
     """What a reader must know and does not see in the table."""
-    said = [_parts(made), _timed(made)]
+    if all(one.out for one in made.candidates):
+        return list(filter(None, [_begun(made)]))
+    said = [_parts(made), _timed(made), _begun(made), _fitted(made)]
     for of in made.unknown:
         said.append(f"{of.name} is known of no trial: not compared by it")
     if made.winner is None:
@@ -120,37 +158,61 @@ def notes(made: Selection) -> list[str]:
 def _parts(made: Selection) -> str:
     if made.parts:
         chosen, held = len(made.parts.choosing), len(made.parts.held)
-        seed = made.parts.seed
-        return f"K = {made.k}; chosen on {chosen:,} queries, {held:,} others held out (seed {seed})"
+        how = "in the other part" if made.winner and made.winner.fitted else "held out"
+        on = f"chosen on {many(chosen, 'query')}, {held:,} others {how} (seed {made.parts.seed})"
+        return f"K = {made.k}; {on}"
     if any(one.hits is not None for one in made.study.observed):
         return f"K = {made.k}; chosen on all queries: nothing was held out"
     queries = _counted(made, "queries")
-    sure = f"intervals are of {queries} queries" if queries else "how many queries they are of is not known"
+    sure = f"they are of {many(queries, 'query')}" if queries else "how many queries they are of is not known"
     return f"K = {made.k}; answers to single queries are not kept: chosen by the figures as stated; {sure}"
 
 
 def _timed(made: Selection) -> str:
     """Where figures that are not of queries come from, and why they have no part in the confirmation."""
     passes = _counted(made, "passes")
-    said = [f"throughput is the middle of {passes} passes (least … most)"] * bool(passes)
+    said = [f"throughput is the middle of {many(passes, 'pass')} (least … most)"] * bool(passes)
+    if passes == "1":
+        said = ["throughput is of one pass: its spread is not known"]
     if made.parts and not all(of.of_queries for of in made.axes):
         said.append("throughput, latency and sizes are the same for both parts of the queries")
     return "; ".join(said)
 
 
+def _begun(made: Selection) -> str:
+    """What is said of trials that were interrupted."""
+    begun = [one.trial for one in made.candidates if one.trial.status == "begun"]
+    if not begun:
+        return ""
+    asked = made.study.about.get("options", {}).get("repetitions")
+    there = _from_to(trial.qps.repetitions if trial.qps else 0 for trial in begun)
+    said = f"{there} of {many(asked, 'pass')}" if asked else many(there, "pass")
+    return f"{many(len(begun), 'trial')} only begun: {said}; the same bench command goes on"
+
+
+def _fitted(made: Selection) -> str:
+    """What is said of trials whose parameters were found by the queries that are held out as well."""
+    fitted = sum(one.fitted for one in made.candidates)
+    if not fitted or not made.parts:
+        return ""
+    return f"{many(fitted, 'trial')} with parameters that were found on all queries: none are held out there"
+
+
 def _counted(made: Selection, over: str) -> str:
     """How many queries or passes figures rest on: a number, or the least and the most."""
     figures = [found for one in made.candidates for found in one.figures.values() if found]
-    known = sorted(found.n for found in figures if found.over == over and found.n is not None)
+    return _from_to(found.n for found in figures if found.over == over and found.n is not None)
+
+
+def _from_to(numbers: Iterable[int]) -> str:
+    """The least and the most of some numbers, or the one that there is."""
+    known = sorted(numbers)
     return " to ".join(f"{n:,}" for n in dict.fromkeys([*known[:1], *known[-1:]]))
 
 
 def _nearest(made: Selection, floor: Floor) -> str:
     """The trial that comes nearest to a floor."""
-    fit = [one for one in made.candidates if not one.out]
-    if not fit:
-        return "no trial can be chosen"
-    of = floor.figure
+    fit, of = [one for one in made.candidates if not one.out], floor.figure
     best = (max if of.more else min)(fit, key=lambda one: one.value(of))
     return f"the best is {shown(of, best.figures[of])}, of {best.name}"
 
@@ -194,6 +256,7 @@ def _candidate(made: Selection, one: Candidate) -> dict[str, Any]:
         "search": dict(one.trial.search),
         "meets": one.meets,
         "on_front": one.on_front,
+        "fitted": one.fitted,
         "misses": [_floor(floor) | {"by": by(floor, one)} for floor in one.misses],
         "dominated_by": one.dominated_by,
         "better_in": [of.name for of in one.better_in],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -94,12 +95,23 @@ def _header(names: list[str], path: str) -> list[str]:
         raise FormatError(
             f"expected a column 'engine' (or {', '.join(ENGINES[1:])}) and at least one of "
             f"{', '.join(FIGURES)}, cdf_0.3, Robustness-0.3@10 …; "
-            f"found {', '.join(map(repr, names)) or 'nothing'}",
+            f"found {', '.join(map(repr, names)) or 'nothing'}{_near(names)}",
             path,
             1,
         )
     refuse_columns(names, path)
     return names
+
+
+def _near(names: Iterable[str]) -> str:
+    """A hint at figures that columns are nearly named like.
+
+    >>> _near(["recal", "config"])
+    "; did you mean 'recall' by 'recal'?"
+    """
+    found = [(name, get_close_matches(name.lower(), FIGURES, 1, 0.8)) for name in sorted(names)]
+    said = [f"{near[0]!r} by {name!r}" for name, near in found if near and near[0] != name]
+    return f"; did you mean {' and '.join(said)}?" if said else ""
 
 
 def _found(row: Row, path: str, line: int) -> Found:
@@ -117,6 +129,9 @@ def _found(row: Row, path: str, line: int) -> Found:
         refuse_curve(known, k, path, line)
         reported |= robustness(shares, k)
     others = known.keys() - {named, *columns} - _COLUMNS
+    if not reported.keys() - _ASKED.keys():
+        expected = f"{', '.join(FIGURES)}, cdf_0.3 …"
+        raise FormatError(f"states no figure: expected one of {expected}{_near(others)}", path, line)
     build, search = _parameters({name: cell for name, cell in known.items() if name in others})
     made = told(SOURCE, str(known[named]), build=build, search=search, reported=reported, note=note, **facts)
     return Found(made, made)

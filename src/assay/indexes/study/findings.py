@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
+from assay.indexes.foreign.curves import place
 from assay.indexes.study.difficulty import Doubles, Relation, difficulty, relations
 from assay.indexes.study.failing import Failing, failing
 from assay.indexes.study.families import family_of
-from assay.indexes.study.information import DELTAS, FEWEST, Information, information
+from assay.indexes.study.information import FEWEST, SPAN, Information, information
 from assay.indexes.study.matched import WITHIN, Matched, matched
-from assay.indexes.study.observed import Observed, Study
+from assay.indexes.study.observed import Distribution, Observed, Study
 from assay.indexes.study.severity import DEPTH, Severity, severity
-from assay.stats.intervals import Estimate
+from assay.stats.intervals import Estimate, order_statistic
 
 PERCENTILES = (1, 5, 10, 50)
 
@@ -28,7 +31,7 @@ class Finding:
     recall: Estimate
     failure: Estimate  # the share of queries whose recall is below δ
     zero_hit: Estimate
-    percentiles: Mapping[str, float | None]  # p5: the recall that at most 5 % of queries stay below
+    percentiles: Mapping[str, Estimate]  # p5: the recall that at most 5 % of queries stay below
     histogram: list[int] | None  # queries with 0, 1, … K of their K nearest
     curve: list[tuple[float, Estimate]]  # δ and Robustness-δ@K
     severity: Severity | None
@@ -74,6 +77,7 @@ def findings(study: Study, delta: float = 0.1, at_most: float = 0.3) -> Findings
         information=information(replace(study, observed=tuple(compared))),
         failing=failing(compared, delta),
         notes=[
+            *_begun(study),
             *_left_out(study, there),
             *_unknown(study, there, compared, pairs),
             *_none_failed(there, delta),
@@ -85,7 +89,6 @@ def _finding(
     one: Observed, study: Study, features: Mapping[str, Doubles], delta: float, at_most: float
 ) -> Finding:
     spread = one.distribution
-    known = ((step, one.robustness(step)) for step in DELTAS)
     return Finding(
         key=one.trial.key,
         label=one.trial.label,
@@ -93,14 +96,43 @@ def _finding(
         recall=one.recall,
         failure=one.failure(delta),
         zero_hit=one.failure(1 / one.trial.k),
-        percentiles={f"p{p}": spread.percentile(p / 100) if spread else None for p in PERCENTILES},
+        percentiles={f"p{p}": percentile(spread, p / 100) for p in PERCENTILES},
         histogram=spread.counts.tolist() if spread else None,
-        curve=spread.curve()
-        if spread
-        else [(step, found) for step, found in known if found.value is not None],
+        curve=_curve(one),
         severity=severity(one, study.data.truth, at_most) if study.data is not None else None,
         relations=relations(one, features, delta),
     )
+
+
+def percentile(spread: Distribution | None, share: float, level: float = 0.95) -> Estimate:
+    """The recall that at most this share of queries stay below, with a distribution-free interval."""
+    if spread is None or not spread.n:
+        return Estimate(None, None, None, level, 0)
+    ends = order_statistic(np.repeat(np.arange(spread.k + 1) / spread.k, spread.counts), share, level)
+    low, high = 0.0 if ends.low is None else ends.low, 1.0 if ends.high is None else ends.high
+    return Estimate(spread.percentile(share), low, high, level, spread.n)
+
+
+def _curve(one: Observed) -> list[tuple[float, Estimate]]:
+    """Robustness at every δ that recall can have, or, where that is not known, at every δ that is stated."""
+    if one.distribution is not None:
+        return one.distribution.curve()
+    places = filter(None, map(place, (*one.trial.measures, *one.trial.reported)))
+    steps = sorted({at.delta for at in places if at.k == one.trial.k})
+    return [(step, one.robustness(step)) for step in steps]
+
+
+def _begun(study: Study) -> list[str]:
+    """Trials whose passes are not all made yet."""
+    passes: dict[int, list[str]] = {}
+    for trial in (one.trial for one in study.observed):
+        if trial.status == "begun":
+            passes.setdefault(trial.qps.repetitions if trial.qps else 0, []).append(trial.label)
+    of = study.about.get("options", {}).get("repetitions", "so many")
+    return [
+        f"begun: {made} of {of} passes; the same bench command goes on: {_listed(labels)}"
+        for made, labels in passes.items()
+    ]
 
 
 def _why_left_out(one: Observed) -> str:
@@ -124,7 +156,9 @@ def _left_out(study: Study, there: Sequence[Observed]) -> list[str]:
 def _unknown(
     study: Study, there: Sequence[Observed], compared: Sequence[Observed], pairs: Sequence[Matched]
 ) -> list[str]:
-    """What is not told, and why."""
+    """What is not told, and why; of no trial there is nothing to say."""
+    if not there:
+        return []
     said = []
     single = [one.trial.label for one in there if one.hits is None]
     if single:
@@ -137,11 +171,16 @@ def _unknown(
         said.append(f"the distribution of recall is not known of {_listed(bare, there)}: no percentiles")
     if not pairs:
         said.append(
-            f"no two configurations of different families have a mean recall within {WITHIN:g}: "
+            f"no two configurations of different engines have a mean recall within {WITHIN:g}: "
             "nothing is compared at matched recall"
         )
     if len(compared) < FEWEST:
         said.append(f"r² takes {FEWEST} configurations or more, and there are {len(compared)}")
+    elif (apart := float(np.ptp([one.recall.value for one in compared]))) < SPAN - 1e-9:
+        said.append(
+            f"r² is withheld: mean recall differs by {apart:.4f} among {len(compared)} configurations, and "
+            f"over less than {SPAN:g} what goes with it is chance"
+        )
     if study.data is not None and study.data.truth.k < DEPTH:
         said.append(f"the truth has {study.data.truth.k} neighbours: outside means not among those")
     return said

@@ -15,7 +15,8 @@ from assay.indexes.trials import robustness_name
 
 DELTAS = tuple(step / 10 for step in range(1, 11))
 PERCENTILES = (1, 5, 10)
-FEWEST = 3  # configurations: through two points there is always a line
+FEWEST = 5  # configurations: through two points there is always a line, and near three there often is
+SPAN = 0.02  # of mean recall: over less of it, what goes with it is chance
 
 
 class Information(NamedTuple):
@@ -24,7 +25,7 @@ class Information(NamedTuple):
     measure: str
     r2: (
         float | None
-    )  # the squared correlation with the mean recall; None: too few, or one of both is constant
+    )  # the squared correlation with the mean recall; None: too few, too near, or the measure is constant
     n: int  # configurations
 
 
@@ -38,8 +39,7 @@ def information(study: Study) -> list[Information]:
 
 def _of(measure: str, pairs: Iterable[tuple[float | None, float | None]]) -> Information:
     known = np.array([pair for pair in pairs if None not in pair], np.float64).reshape(-1, 2)
-    constant = (np.ptp(known, axis=0) < 1e-12).any() if len(known) else True
-    if len(known) < FEWEST or constant:
+    if len(known) < FEWEST or (np.ptp(known, axis=0) < (SPAN - 1e-9, 1e-12)).any():
         return Information(measure, None, len(known))
     return Information(measure, float(np.corrcoef(known[:, 0], known[:, 1])[0, 1] ** 2), len(known))
 

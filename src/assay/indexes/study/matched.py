@@ -1,4 +1,4 @@
-"""Configurations of different families that have the same mean recall, held against each other."""
+"""Configurations of different engines that have the same mean recall, held against each other."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from assay.indexes.study.families import FAMILIES, Ratio, failure_ratio, family_
 from assay.indexes.study.observed import Observed
 from assay.stats.intervals import Estimate
 
-COMPARED = ("graph", "partition", "tree")
 WITHIN = 0.01  # of mean recall
 
 
 class Matched(NamedTuple):
-    """Two configurations of about the same mean recall, and how many times as often the first fails."""
+    """Two configurations of about the same mean recall, and how many times as often the first fails.
+
+    The first is of the family that stands first in FAMILIES; within one, of the engine whose name does.
+    """
 
     first: str  # the key of its trial
     second: str
@@ -25,17 +27,17 @@ class Matched(NamedTuple):
 
 
 def matched(observed: Sequence[Observed], delta: float, within: float = WITHIN) -> list[Matched]:
-    """Every pair of configurations of two families that are each other's nearest in mean recall.
+    """Every pair of configurations of two engines that are each other's nearest in mean recall.
 
-    They are looked for in each pair of engines, and those farther apart than `within` are left out:
-    fewer failures at a higher recall are no news.
+    Those of different families come first. What is exact is not compared, and those farther apart than
+    `within` are left out: fewer failures at a higher recall are no news.
     """
     groups: dict[tuple[int, str], list[Observed]] = {}
     for one in observed:
-        if family_of(one.trial) in COMPARED and one.recall.value is not None:
+        if family_of(one.trial) != "exact" and one.recall.value is not None:
             groups.setdefault((FAMILIES.index(family_of(one.trial)), one.trial.engine), []).append(one)
-    several = combinations(sorted(groups), 2)
-    pairs = [pair for a, b in several if a[0] != b[0] for pair in _nearest(groups[a], groups[b])]
+    several = sorted(combinations(sorted(groups), 2), key=lambda two: two[0][0] == two[1][0])
+    pairs = [pair for a, b in several for pair in _nearest(groups[a], groups[b])]
     return [_matched(*pair, delta) for pair in pairs if _apart(*pair) <= within + 1e-9]
 
 

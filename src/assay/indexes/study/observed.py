@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,6 +18,35 @@ from assay.indexes.hits import Hits
 from assay.indexes.trials import Trial, robustness_name
 from assay.measures.formulas import reaches
 from assay.stats.intervals import Estimate, estimate, normal_quantile, wilson
+
+_MANY = 10_000  # values from which on the mean is as good as normal, and drawing them again takes seconds
+
+
+def mean_recall(values: NDArray[np.float64], level: float = 0.95) -> Estimate:
+    """The mean recall of queries (NaN: undefined, left out) with its interval."""
+    known = values[~np.isnan(values)]
+    if len(known) <= _MANY:
+        return unsure(estimate(known, "mean", level))
+    mean, apart = float(known.mean()), float(known.std(ddof=1)) if np.ptp(known) else 0.0
+    half = normal_quantile(0.5 + level / 2) * apart / math.sqrt(len(known))
+    return unsure(Estimate(mean, max(0.0, mean - half), min(1.0, mean + half), level, len(known)))
+
+
+def unsure(found: Estimate) -> Estimate:
+    """A mean recall whose interval is no point: that all queries are alike does not make it sure.
+
+    Where all have 1 or all have 0, so many of them bound the share of others; between, nothing is known.
+
+    >>> [round(unsure(Estimate(1.0, 1.0, 1.0, 0.95, n)).low, 4) for n in (30, 300)]
+    [0.8865, 0.9874]
+    >>> unsure(Estimate(0.9, 0.9, 0.9, 0.95, 30))[:3]
+    (0.9, None, None)
+    """
+    if found.value is None or found.low is None or found.low != found.high:
+        return found
+    if found.value in (0.0, 1.0):
+        return wilson(found.value * found.n, found.n, found.level)
+    return found._replace(low=None, high=None)
 
 
 class Distribution(NamedTuple):
@@ -44,12 +74,8 @@ class Distribution(NamedTuple):
         return float(self.counts @ np.arange(len(self.counts))) / (self.k * self.n) if self.n else None
 
     def recall(self, level: float = 0.95) -> Estimate:
-        """The mean recall with the interval of a mean of many values, which it is where others publish it."""
-        if self.mean is None or self.n < 2:
-            return Estimate(self.mean, None, None, level, self.n)
-        apart = (np.arange(len(self.counts)) / self.k - self.mean) ** 2
-        half = normal_quantile(0.5 + level / 2) * float(self.counts @ apart / (self.n - 1) / self.n) ** 0.5
-        return Estimate(self.mean, max(0.0, self.mean - half), min(1.0, self.mean + half), level, self.n)
+        """The mean recall with its interval: that of queries with these hits, whoever counted them."""
+        return mean_recall(np.repeat(np.arange(len(self.counts)) / self.k, self.counts), level)
 
     def robustness(self, delta: float, level: float = 0.95) -> Estimate:
         """The share of queries whose recall reaches δ."""
@@ -82,6 +108,7 @@ class Observed:
     hits: Hits | None = None  # None: only figures are known
     returned: Positions | None = None  # by the number of the query
     published: Distribution | None = field(default=None)  # where others state it
+    fitted: bool = False  # its parameters were found by its answers to these very queries
 
     @cached_property
     def distribution(self) -> Distribution | None:
@@ -92,11 +119,20 @@ class Observed:
         shares = self.hits.counts[known] * self.hits.k // self.hits.out_of[known]
         return Distribution(np.bincount(shares, minlength=self.hits.k + 1))
 
-    @property
+    def among(self, rows: NDArray[np.int64]) -> Observed:
+        """The trial with these of its queries alone; as it is where its queries are not known one by one."""
+        if self.hits is None:
+            return self
+        some = self.hits._replace(counts=self.hits.counts[rows], out_of=self.hits.out_of[rows])
+        return Observed(replace(self.trial, measures={}), some, fitted=self.fitted)
+
+    @cached_property
     def recall(self) -> Estimate:
         """The mean recall, as far as it is known: measured, of the distribution, or as others state it."""
         if self.trial.recall is not None:
-            return self.trial.recall
+            return unsure(self.trial.recall)
+        if self.hits is not None:
+            return mean_recall(self.hits.recall)
         if self.distribution is not None:
             return self.distribution.recall()
         return Estimate(self.trial.reported.get("recall"), None, None, 0.95, self._asked)
@@ -107,10 +143,20 @@ class Observed:
             return estimate(self.hits.reaching(delta), "share", level)
         if self.distribution is not None:
             return self.distribution.robustness(delta, level)
-        stated = self.trial.reported.get(robustness_name(delta, self.trial.k))
-        if self.trial.robustness(delta) or stated is None or not self._asked:
-            return self.trial.robustness(delta) or Estimate(stated, None, None, level, self._asked)
+        name = self._stated_name(delta)
+        if name in self.trial.measures:
+            return self.trial.measures[name]
+        stated = self.trial.reported.get(name)
+        if stated is None or not self._asked:
+            return Estimate(stated, None, None, level, self._asked)
         return wilson(stated * self._asked, self._asked, level)
+
+    def _stated_name(self, delta: float) -> str:
+        """The name that robustness at δ is stated by: what reaches 0.25 of 10 reaches 0.3 of them."""
+        exact, k = robustness_name(delta, self.trial.k), self.trial.k
+        if exact in self.trial.measures or exact in self.trial.reported:
+            return exact
+        return robustness_name(math.ceil(delta * k - 1e-9) / k, k)
 
     @property
     def _asked(self) -> int:
