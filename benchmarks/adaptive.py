@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from assay.core.vectors import Held
 from assay.datasets.generate import generate
-from assay.indexes.adaptive.allocation import grouped
-from assay.indexes.adaptive.difficulty import fitted
+from assay.indexes.adaptive.learning import learnt
 from assay.indexes.adaptive.training import tried
 from assay.indexes.engines.adaptive import Adaptive
 from assay.indexes.hits import Judge
@@ -205,8 +204,7 @@ def signals(bench: Bench, budget: int) -> list[list[str]]:
     rows = []
     for name, (spent, features) in ways.items():
         seen = features(bench.data.training)
-        model = fitted(seen, found.needed)
-        groups = grouped(model.scores(seen), found.levels, found.recall)
+        model, groups = learnt(seen, found)
         given = groups.budgets(budget - spent)[groups.of(model.scores(features(bench.data.test)))]
         candidate = bench.columns(lambda rows, given=given: by_budget(bench, rows, given))  # type: ignore[misc]
         for part, some in (("all", np.ones_like(bench.hard)), ("hard", bench.hard)):

@@ -74,7 +74,7 @@ def test_the_winner_is_told_with_its_figures_and_what_was_tried(capsys: pytest.C
     lines = err.splitlines()
     assert [line.split(" ")[:2] for line in lines[:3]] == [[f"{n}/3", "met:"] for n in (1, 2, 3)]
     assert winner in [line.split(": ")[1] for line in lines[:3]]
-    assert "the best 3 were timed once more, in turns, and chosen from" in out
+    assert "the best 3 were timed anew, in turns, and chosen from by these passes alone" in out
 
 
 def test_the_same_command_tries_nothing_again_and_a_higher_budget_goes_on(
@@ -84,7 +84,9 @@ def test_the_same_command_tries_nothing_again_and_a_higher_budget_goes_on(
     first = json.loads(said(capsys, *argv, "--budget", "2")[1])
     same, more = (json.loads(said(capsys, *argv, "--budget", budget)[1]) for budget in ("2", "3"))
     assert [made["tuning"]["new"] for made in (first, same, more)] == [2, 0, 1]
-    assert same["tuning"]["tried"] == first["tuning"]["tried"] == more["tuning"]["tried"][:2]
+    assert same["tuning"]["tried"] == first["tuning"]["tried"]
+    keys = [[one["key"] for one in made["tuning"]["tried"]] for made in (first, more)]
+    assert keys[0] == keys[1][:2]
     assert first["tuning"]["counts"] == {"met": 2, "missed": 0, "skipped": 0, "failed": 0}
     assert first["tuning"]["ended"] == "the budget of 2 is used"
 
@@ -116,12 +118,29 @@ def test_floors_that_nothing_meets_are_exit_code_1(capsys: pytest.CaptureFixture
     assert "1 configurations: 1 missed a floor" in out
 
 
-def test_nothing_measured_is_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["--floor", "recall=0.9", "--floor", "build_seconds=0", "--budget", "1", "-o", "skipped"]
+def test_a_ceiling_that_every_index_is_above_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--floor", "recall=0.9", "--floor", "build_seconds=0", "--budget", "2", "-o", "skipped"]
     code, out, err = said(capsys, *QUICK, *INDEX, *argv)
+    assert code == 1
+    assert "2 configurations: 2 skipped" in out
+    assert "every answer is kept" not in err
+    code, out, _ = said(capsys, *QUICK, *INDEX, *argv, "--format", "json")
+    made = json.loads(out)
+    assert (code, made["winner"], made["tuning"]["counts"]["skipped"]) == (1, None, 2)
+    assert [one["why"].split(": ")[:2] for one in made["trials"]] == [
+        ["skipped", "build_seconds at most 0"]
+    ] * 2
+    assert {(one["engine"], str(one["search"])) for one in made["trials"]} == {
+        ("misbehaving", "{'rows': '100..1500'}")
+    }
+
+
+def test_nothing_measured_is_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
+    index = ["--index", "misbehaving fails=refuse / rows=100..1500"]
+    code, out, err = said(capsys, *QUICK, *index, "--floor", "recall=0.9", "-o", "refused")
     assert (code, out) == (3, "")
-    assert "no configuration could be measured: misbehaving seed=" in err
-    assert "build_seconds at most 0" in err
+    assert "no configuration could be measured: misbehaving fails=refuse" in err
+    assert "to my liking" in err
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Adaptive search: hard queries are seen before they are searched, and get more of the same mean budget."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,20 @@ from assay.indexes.adaptive.allocation import Groups, grouped
 from assay.indexes.adaptive.difficulty import fitted
 from assay.indexes.adaptive.inner import inner
 from assay.indexes.adaptive.landmarks import Landmarks, landmarks
+from assay.indexes.adaptive.learning import learnt
 from assay.indexes.adaptive.queries import drawn, read
 from assay.indexes.adaptive.training import Lesson, Tried, tried
+from assay.indexes.data import unit
 from assay.indexes.engines.adaptive import Adaptive
 from assay.indexes.hits import Hits, Judge
 from assay.indexes.index import Setup
+from assay.indexes.plan import Asking, Entry, cases
+from assay.indexes.results import Results
+from assay.indexes.summary import trials
+from assay.indexes.sweep import Options, Sweep
 from assay.indexes.truth import truth
 from assay.stats.comparison import Subject, compare_columns
+from benches import small
 
 
 def rows(*values: Any) -> Any:
@@ -90,13 +98,13 @@ def test_budgets_grow_until_all_training_queries_are_served() -> None:
 
 
 def test_training_queries_are_read_from_either_format(tmp_path: Path) -> None:
-    queries = clusters(30, 3, 1)
+    queries = clusters(130, 3, 1)
     np.save(tmp_path / "q.npy", queries)
-    (tmp_path / "q.fbin").write_bytes(np.array([30, 3], np.uint32).tobytes() + queries.tobytes())
+    (tmp_path / "q.fbin").write_bytes(np.array([130, 3], np.uint32).tobytes() + queries.tobytes())
     setup = Setup("l2", 3, 1, tmp_path)
-    assert np.array_equal(read(str(tmp_path / "q.npy"), 20, setup), queries[:20])
-    assert np.array_equal(read(str(tmp_path / "q.fbin"), 99, setup), queries)
-    even = read(str(tmp_path / "q.npy"), 20, setup._replace(metric="cosine"))
+    assert np.array_equal(read(str(tmp_path / "q.npy"), 120, setup), queries[:120])
+    assert np.array_equal(read(str(tmp_path / "q.fbin"), 999, setup), queries)
+    even = read(str(tmp_path / "q.npy"), 120, setup._replace(metric="cosine"))
     assert np.linalg.norm(even, axis=1) == pytest.approx(1)
 
 
@@ -106,6 +114,26 @@ def test_a_file_that_holds_no_training_queries_is_refused(name: str, tmp_path: P
     (tmp_path / "short.fbin").write_bytes(np.array([30, 3], np.uint32).tobytes())
     with pytest.raises((FormatError, InputError), match=name):
         read(str(tmp_path / name), 20, Setup("l2", 3, 1, tmp_path))
+
+
+def test_a_hundred_training_queries_are_the_fewest(tmp_path: Path) -> None:
+    np.save(tmp_path / "few.npy", clusters(99, 3, 1))
+    with pytest.raises(InputError, match=r"training: expected 100 queries or more, found 99 in .*few\.npy"):
+        read(str(tmp_path / "few.npy"), 4000, Setup("l2", 3, 1, tmp_path))
+
+
+def test_one_half_of_the_training_queries_teaches_and_the_other_decides() -> None:
+    features = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
+    recall = np.tile(rows(0.5, 1), (20, 1))
+    before = learnt(features, Tried(np.array([1, 2]), recall, 1.0))
+    teaching = deciding = 0
+    for number in range(20):
+        other = recall.copy()
+        other[number] = 1
+        difficulty, groups = learnt(features, Tried(np.array([1, 2]), other, 1.0))
+        teaching += not np.array_equal(difficulty.constant, before[0].constant)
+        deciding += not np.allclose(groups.shares @ groups.recall, before[1].shares @ before[1].recall)
+    assert (teaching, deciding) == (10, 10)
 
 
 def test_without_a_file_rows_of_the_base_are_moved_by_half_their_spread() -> None:
@@ -201,6 +229,63 @@ def test_the_same_is_found_after_loading_and_one_by_one(tmp_path: Path) -> None:
     assert np.array_equal(found, again.search(queries, 10))
     alone = np.vstack([again.search(queries[i : i + 1], 10) for i in range(len(queries))])
     assert (alone == found).all(axis=1).mean() > 0.98  # a query may lie on the edge of two groups
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine"])
+def test_it_tells_the_mean_budget_and_how_many_queries_it_was_taught_by(metric: str, tmp_path: Path) -> None:
+    base, queries, training = clusters(1500, 8, 1), clusters(300, 8, 3), clusters(400, 8, 2)
+    np.save(tmp_path / "training.npy", training)
+    queries[100:107] = training[:7]
+    if metric == "cosine":
+        base, queries = (unit(some).astype(np.float32) for some in (base, queries))
+    setup, inside = Setup(metric, 8, 1, tmp_path), "faiss.ivfflat;nlist=64"
+    index = Adaptive(setup, inner=inside, training=str(tmp_path / "training.npy"))
+    index.build(base)
+    index.save()
+    again = Adaptive(setup, inner=inside)
+    again.load()
+    again.set_search(budget=5)
+    groups = again.groups.of(again.difficulty.scores(again.landmarks.features(queries)))
+    mean = sum(again.budgets[group] for group in groups) / 300
+    said = f"mean budget {mean:.1f} of 5 asked"
+    assert again.remark(queries) == f"{said}; 7 of 300 queries are training queries as well"
+    assert "as well" not in again.remark(queries[:100])
+
+
+# in a sweep
+
+
+def swept(folder: Path, training: Path) -> Results:
+    build = {"inner": ["faiss.ivfflat;nlist=32"], "training": [str(training)]}
+    planned = cases([Entry("adaptive", build, {"budget": [3]})], [Asking("batch")])
+    made = Sweep(small(), planned, folder, Options(repetitions=1, warmup=0, timeout=60))
+    made.run()
+    return made.results
+
+
+def test_another_training_file_of_the_same_name_is_another_trial(tmp_path: Path) -> None:
+    file, moved = tmp_path / "training.npy", tmp_path / "moved.npy"
+    np.save(file, clusters(200, 8, 2))
+    assert len(swept(tmp_path / "out", file).keys()) == 1
+    file.touch()
+    assert len(swept(tmp_path / "out", file).keys()) == 1
+    np.save(moved, clusters(200, 8, 3))
+    moved.replace(file)
+    results = swept(tmp_path / "out", file)
+    assert len(results.keys()) == 2
+    kept = [(results.trial(key) or {})["files"]["training"] for key in results.keys()]  # noqa: SIM118
+    assert len(set(kept)) == 2
+
+
+def test_the_mean_budget_is_kept_with_the_pass_and_told_of_the_trial(tmp_path: Path) -> None:
+    np.save(tmp_path / "training.npy", clusters(200, 8, 2))
+    results = swept(tmp_path / "out", tmp_path / "training.npy")
+    (key,) = results.keys()
+    results.put_trial(key, (results.trial(key) or {}) | {"status": "begun"})  # as a kill leaves it
+    swept(tmp_path / "out", tmp_path / "training.npy")
+    (found,) = trials(results, None)
+    assert found.status == "done"
+    assert re.fullmatch(r"mean budget \d+\.\d of 3 asked", found.note)
 
 
 def hits(index: Adaptive, base: Any, queries: Any, budget: int) -> tuple[Hits, Hits, Any]:

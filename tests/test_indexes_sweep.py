@@ -102,6 +102,21 @@ def test_a_finished_trial_is_never_run_twice(tmp_path: Path) -> None:
     assert [event.what for event in seen] == ["known", "known"]
 
 
+def test_the_interpreter_of_an_engine_is_kept(tmp_path: Path) -> None:
+    theirs = Entry("misbehaving", {}, {"rows": [1500]}, python=sys.executable)
+    sweep(tmp_path / "out", theirs, entry({}, {"rows": [1500]})).run()
+    results = Results(tmp_path / "out")
+    kept = {(results.trial(key) or {})["python"] for key in results.keys()}  # noqa: SIM118
+    assert kept == {None, sys.executable}
+
+
+def test_where_no_parameter_names_a_file_nothing_of_files_is_in_the_key(tmp_path: Path) -> None:
+    made = sweep(tmp_path / "out", entry({"seed": [1]}, {"rows": [9]}))
+    (planned,) = made.planned
+    same = {**DATA.identity(), "version": "", "machine": made.machine}
+    assert planned.key == name_of(same | planned.case.identity())
+
+
 def test_more_repetitions_add_to_those_there_are(tmp_path: Path) -> None:
     sweep(tmp_path / "out").run()
     before = parts(tmp_path / "out")

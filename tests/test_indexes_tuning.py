@@ -17,7 +17,7 @@ from assay.indexes.choice.tuning import Tried, Tuner
 from assay.indexes.hits import Hits
 from assay.indexes.plan import Asking, Build, Case, Entry, Goal, Range
 from assay.indexes.results import Results
-from assay.indexes.sweep import Options, Sweep, describe
+from assay.indexes.sweep import Event, Options, Sweep, describe
 from benches import install_others, small
 
 optuna = pytest.importorskip("optuna")
@@ -78,17 +78,49 @@ def test_what_was_tried_is_taken_over_and_goes_on_as_if_never_interrupted(tmp_pa
     assert tuner(tmp_path / "parts", tuning(budget=5)).run().new == 0
 
 
-def test_the_best_are_timed_once_more_in_turns(tmp_path: Path) -> None:
+def test_the_best_are_timed_anew_in_turns_and_judged_by_that_alone(tmp_path: Path) -> None:
     made = tuner(tmp_path / "out", tuning(budget=4))
     assert made.run().finalists == 3
+    assert list(made.finalists.values()) == [[1], [1], [1]]
     passes = {one.trial.key: one.trial.qps for one in made.observed()}
-    assert [found.repetitions for found in passes.values() if found] == [3, 3, 3]  # one, and two more
+    assert [found.repetitions for found in passes.values() if found] == [1, 1, 1]
+    for one in made.observed():
+        (seconds,) = (made.results.repetition(one.trial.key, n).seconds for n in [1])
+        assert one.trial.qps is not None
+        assert one.trial.qps.median == pytest.approx(40 / seconds)
     others = [one.key for one in made.tried if one.key not in passes]
     assert [len(made.results.repetitions(key)) for key in others if key] == [1]
     again = tuner(tmp_path / "out", tuning(budget=4))
     again.run()
     assert again.finalists == made.finalists
     assert again.tried == made.tried
+
+
+def test_every_play_off_gives_every_finalist_as_many_new_passes(tmp_path: Path) -> None:
+    tuner(tmp_path / "out", tuning(budget=2)).run()
+    made = tuner(tmp_path / "out", tuning(budget=3))
+    made.run()
+    assert list(made.finalists.values()) == [[2], [2], [2]]  # the third has no pass of number 1
+    counts = [len(made.results.repetitions(key)) for key in made.finalists]
+    assert sorted(counts) == [2, 3, 3]
+
+
+def test_an_interrupted_play_off_is_held_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(sweep: Sweep) -> None:
+        def watch(event: Event) -> None:
+            if event.what == "passed":
+                raise KeyboardInterrupt
+
+        sweep.options = replace(sweep.options, first=1)
+        sweep.run(watch)
+
+    made = tuner(tmp_path / "out", tuning(budget=3))
+    monkeypatch.setattr(made, "_in_turns", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made.run()
+    again = tuner(tmp_path / "out", tuning(budget=3))
+    assert again.run().count("met") == 3
+    assert list(again.finalists.values()) == [[2], [2], [2]]
 
 
 def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
@@ -152,7 +184,7 @@ def test_an_index_far_behind_the_best_is_not_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = tuner(tmp_path / "out", tuning())
-    monkeypatch.setattr(made, "_planned", lambda one: one)
+    monkeypatch.setattr(made, "planned", lambda one: one)
     assert made._spare({}, looks()) == ""  # nothing to be behind of yet
     made.tried.append(Tried({}, "the best", "met", value=900.0, qps=900.0))
     said = "400 queries per second with the least search, and the best answers 850"

@@ -38,6 +38,7 @@ class Index:
     exact: ClassVar[bool] = False  # answers by brute force, and says so
     holds_gil: ClassVar[bool] = False  # a search keeps other threads of Python waiting
     least: ClassVar[dict[str, Any]] = {}  # the smallest search there is: it must miss something
+    files: ClassVar[tuple[str, ...]] = ()  # parameters of building that name a file: its content counts
     package: ClassVar[str] = ""  # the distribution whose version is recorded
 
     def __init__(self, setup: Setup) -> None:
@@ -53,6 +54,10 @@ class Index:
     def search(self, queries: Rows, k: int) -> Positions:
         """The positions of the k nearest to each query, nearest first; −1 where there are fewer."""
         raise NotImplementedError
+
+    def remark(self, queries: Rows) -> str:
+        """What is to be said of the searches for these queries, in one line; nothing where it is nothing."""
+        return ""
 
     def save(self) -> None:
         """Write the index to `setup.folder`, where it is not there already; its size is taken there."""

@@ -8,7 +8,9 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.digests import digest_of
@@ -200,6 +202,22 @@ def _refuse_ranges(entries: Sequence[Entry], targets: Sequence[Goals]) -> None:
 def name_of(content: Mapping[str, Any]) -> str:
     """A name for settings by their content: 0.1 and [0, 1], 1 and "1" are told apart."""
     return digest_of(json.dumps(content, sort_keys=True, ensure_ascii=False).encode())
+
+
+def contents(parameters: Parameters, files: Sequence[str]) -> dict[str, str]:
+    """The digests of the files that some parameters name; one that is not there has none."""
+    paths = {name: Path(parameters[name]) for name in files if parameters.get(name)}
+    found = {name: path.stat() for name, path in paths.items() if path.is_file()}
+    return {name: _content(paths[name], at.st_size, at.st_mtime_ns) for name, at in found.items()}
+
+
+@cache
+def _content(path: Path, size: int, changed: int) -> str:
+    """The digest of a file, read once for each time that it was changed."""
+    from hashlib import blake2b, file_digest
+
+    with open(path, "rb") as file:
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def told(parameters: Parameters) -> dict[str, Any]:

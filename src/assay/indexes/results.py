@@ -37,7 +37,7 @@ class Repetition(NamedTuple):
     latencies: NDArray[np.int64]  # nanoseconds; −1: failed; empty in a batch
     seconds: float
     errors: int
-    extra: Mapping[str, Any]  # capacity, and the rates that were tried
+    extra: Mapping[str, Any]  # capacity, and the rates that were tried; what the engine remarked
 
 
 class Results:

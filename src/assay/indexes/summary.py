@@ -32,20 +32,28 @@ def trials(
 
 
 def trial(
-    results: Results, key: str, judge: Judge | None, deltas: Sequence[float] = DELTAS, level: float = 0.95
+    results: Results,
+    key: str,
+    judge: Judge | None,
+    deltas: Sequence[float] = DELTAS,
+    level: float = 0.95,
+    numbers: Sequence[int] | None = None,
 ) -> Trial:
-    """One trial of a sweep, scored; without a judge only times are told."""
+    """One trial of a sweep, scored, by all its passes or by some; without a judge only times are told."""
     known = results.trial(key) or {}
     told: dict[str, Any] = {name: known[name] for name in _TOLD if name in known}
     asking = {name: known[name] for name in _ASKING if known.get(name) is not None}
-    passes = [results.repetition(key, number) for number in results.repetitions(key)]
+    numbers = results.repetitions(key) if numbers is None else numbers
+    passes = [results.repetition(key, number) for number in numbers]
     figures = _timed(passes, known) if passes else {}
+    remarks = dict.fromkeys(one.extra.get("remark", "") for one in passes)
+    told["note"] = "; ".join(filter(None, (known.get("note"), *remarks)))
     if judge is not None and _can_be_judged(known, judge, key):
         told |= {"k": judge.k, "policy": judge.policy}
         figures |= _scored(passes, judge, deltas, level) if passes else {}
     elif judge is not None and passes:
         said = f"{known['k']} neighbours were asked for: no score at {judge.k}"
-        told["note"] = "; ".join(filter(None, (said, known.get("note"))))
+        told["note"] = "; ".join(filter(None, (said, told["note"])))
     return Trial(key=key, asking=asking, **told, **figures)
 
 

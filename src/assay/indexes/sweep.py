@@ -23,7 +23,7 @@ from assay.indexes.guard import Hard, hard_queries, indexed
 from assay.indexes.hits import Judge
 from assay.indexes.hosted import Process
 from assay.indexes.living import Living
-from assay.indexes.plan import Asking, Case, machine, name_of
+from assay.indexes.plan import Asking, Build, Case, contents, machine, name_of
 from assay.indexes.results import Results
 from assay.indexes.running import run
 from assay.indexes.worker import Described
@@ -42,7 +42,13 @@ class Options:
     policy: str = "ties"
     retry: bool = False  # run failed trials again
     keep: bool = False  # keep the indexes
+    first: int = 0  # the number of the first repetition; further ones are beside those there are
     guard: bool = True  # look for engines that answer by brute force
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the repetitions."""
+        return range(self.first, self.first + self.repetitions)
 
 
 class Event(NamedTuple):
@@ -143,12 +149,16 @@ class Sweep:
         return list(made.values())
 
     def _planned(self, case: Case) -> Planned:
-        """A trial with its key: data, engine and version, parameters, machine."""
+        """A trial with its key: data, engine and version, parameters and their files, machine."""
         version = self.described[case.build.engine, case.build.python].version
         same = {**self.data.identity(), "version": version, "machine": self.machine}
-        if case.build.python is not None:
-            same["python"] = case.build.python
+        same |= {name: found for name, found in self.besides(case.build).items() if found}
         return Planned(name_of(same | case.identity()), name_of(same | case.build.identity()), case)
+
+    def besides(self, build: Build) -> dict[str, Any]:
+        """What makes an index another beside its parameters: the interpreter, the content of files."""
+        files = self.described[build.engine, build.python].files
+        return {"python": build.python, "files": contents(build.parameters, files)}
 
     def match(self, case: Case) -> Match | None:
         """The value that was found before for a trial with a range; None where it is still to be found."""
@@ -172,7 +182,7 @@ class Sweep:
         if known and known["status"] == "failed" and not self.options.retry:
             return []
         there = self.results.repetitions(planned.key)
-        return [number for number in range(self.options.repetitions) if number not in there]
+        return [number for number in self.options.numbers if number not in there]
 
     def run(self, watch: Watch = lambda event: None, spare: Spare | None = None) -> None:
         """Run what is not finished; an index that is to be spared is not measured."""
@@ -344,7 +354,7 @@ class _Round:
     def _passes(self, living: dict[str, Living]) -> None:
         """Every repetition of every trial, round and round, each time in another order."""
         trials = [p for p in self.waiting if p.build_key in living]
-        for number in range(self.options.repetitions):
+        for number in self.options.numbers:
             order = [p for p in trials if number in self.sweep.pending(p)]
             random.Random(f"{self.options.seed} {number}").shuffle(order)
             for planned in order:
@@ -356,10 +366,13 @@ class _Round:
         data = self.sweep.data
         try:
             found = run(index, planned.case, self.queries, data.k, self.options.warmup, number)
+            said = index.hosted().ask("remark", self.queries)
         except (AssayError, OSError) as error:
             self._failed(planned, str(error), index.about)
             return
         hits = self.judge.of_requests(found.queries, found.ids)
+        if said:
+            found = found._replace(extra={**found.extra, "remark": said})
         self.results.put_repetition(planned.key, number, found, hits)
         self.watch(Event("passed", planned.key, number + 1))
         if not self.sweep.pending(planned):
@@ -380,6 +393,7 @@ class _Round:
         record = {
             "version": described.version,
             **case.identity(),
+            **self.sweep.besides(case.build),
             **about,
             "policy": self.options.policy,
             "warmup": self.options.warmup,

@@ -38,6 +38,7 @@ class Described(NamedTuple):
     build: dict[str, Parameter]
     search: dict[str, Parameter]
     version: str  # of the installed package
+    files: tuple[str, ...] = ()  # parameters of building that name a file
 
 
 class Built(NamedTuple):
@@ -61,6 +62,7 @@ def describe(name: str) -> Described:
         parameters(engine.__init__),
         parameters(engine.set_search),
         _installed(engine.package),
+        engine.files,
     )
 
 
@@ -139,6 +141,10 @@ class Worker:
     def scheduled(self, k: int, clients: int, start: int, due: Ticks) -> Timed:
         """The requests, each when it is due."""
         return timing.scheduled(self._index().search, self._requests, k, due, clients, start)
+
+    def remark(self, queries: Vectors) -> str:
+        """What the engine has to say of the searches for these queries."""
+        return self._index().remark(self._rows(queries))
 
     def cpu(self) -> float:
         """The seconds of processor time spent so far."""

@@ -42,7 +42,9 @@ def _sections(tuned: Tuned) -> list[Section]:
     left = [[one.label, one.said] for one in tuned.tried if one.state == "skipped"]
     said = [f"{head}: {counts}", f"it ended because {tuned.ended}"]
     if tuned.finalists:
-        said.append(f"the best {tuned.finalists} were timed once more, in turns, and chosen from")
+        said.append(
+            f"the best {tuned.finalists} were timed anew, in turns, and chosen from by these passes alone"
+        )
     return [
         Section("What was tried", said),
         Section("Skipped", [], ["index", "why"], left),

@@ -6,14 +6,17 @@ the base, and says nothing of others.
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import FormatError, InputError
+from assay.indexes.data import unit
 from assay.indexes.index import Rows, Setup
 
+_FEWEST = 100  # training queries: half of them teach, half decide
 _MOVED = 0.5  # standard deviations of the base in each dimension
 
 
@@ -30,7 +33,18 @@ def read(path: str, count: int, setup: Setup) -> Rows:
     rows = _rows(Path(path))
     if rows.ndim != 2 or rows.shape[1] != setup.d or not len(rows):
         raise FormatError(f"expected queries of {setup.d} dimensions, found {rows.shape}", path)
-    return _even(np.array(rows[:count], np.float32), setup.metric)
+    made = _even(np.array(rows[:count], np.float32), setup.metric)
+    if len(made) < _FEWEST:
+        raise InputError(
+            f"training: expected {_FEWEST} queries or more, found {len(made)} in {path}: give more"
+        )
+    return made
+
+
+def digests(queries: Rows) -> NDArray[np.uint64]:
+    """A number for each query, by which it is known again."""
+    made = (blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(queries))
+    return np.frombuffer(b"".join(made), np.uint64)
 
 
 def _rows(path: Path) -> NDArray[np.float32]:
@@ -48,8 +62,5 @@ def _rows(path: Path) -> NDArray[np.float32]:
 
 
 def _even(rows: Rows, metric: str) -> Rows:
-    """Rows as queries arrive: of length 1 under cosine."""
-    if metric != "cosine":
-        return rows
-    made: Rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
-    return made
+    """Rows as queries arrive: of length 1 under cosine, where one of length 0 says nothing."""
+    return unit(rows[rows.any(axis=1)]).astype(np.float32) if metric == "cosine" else rows

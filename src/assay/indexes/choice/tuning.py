@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SLOWER = 2.0  # times, from which on a few passes tell that an index will not win
 _LOOKS = 3  # passes, all of which must be slow: a stall of the machine is not the index's
-_FINALISTS = 3  # that are timed once more, in turns
+_FINALISTS = 3  # that are timed anew, in turns
 _DRAWN = 50  # times the same again, and the space is taken to be exhausted
 
 
@@ -52,7 +52,7 @@ class Tuned(NamedTuple):
     tried: list[Tried]
     new: int  # of them, in this call
     ended: str
-    finalists: int  # timed once more, in turns
+    finalists: int  # timed anew, in turns
 
     def count(self, state: str) -> int:
         """How many came to a state."""
@@ -70,9 +70,11 @@ class Tuner:
         self.judge = Judge(data.truth, data.k, data.base, data.queries, data.metric, sweep.options.policy)
         versions = {str(name): found.version for name, found in sweep.described.items()}
         about = {"data": data.identity(), "machine": sweep.machine, "policy": sweep.options.policy}
+        files = [found for case in tuning.examples() if (found := sweep.besides(case.build)["files"])]
+        about |= {"files": files} if files else {}
         self.key = name_of({**tuning.identity(), **about, "versions": versions})
         self.tried: list[Tried] = []
-        self.finalists: list[str] = []  # keys of their trials
+        self.finalists: dict[str, list[int]] = {}  # the passes in turns of each, by the key of its trial
         self._scored: dict[str, Observed] = {}
         self._study = _study()
 
@@ -112,26 +114,28 @@ class Tuner:
         return tuple(self._observed(key) for key in keys)
 
     def _play_off(self) -> None:
-        """Time the best once more, in turns: a machine is not as fast at every minute."""
-        kept = self.results.entry("tuned", self.key) or {}
+        """Time the best anew, in turns, and judge them by that: a machine is not as fast at every minute."""
+        timed = [len(self.tried), self.sweeps([]).options.repetitions]
+        if (self.results.entry("tuned", self.key) or {}).get("timed") == timed:
+            return  # an earlier call did
         met = sorted((one for one in self.tried if one.state == "met"), key=self._loss)[:_FINALISTS]
         if len(met) < 2 or self.tuning.objective.name in BUILT:
+            self.finalists = {}
             return
-        self.finalists = [one.key for one in met if one.key is not None]
-        if kept.get("timed") == len(self.tried):
-            self.finalists = kept["finalists"]
-            return
-        sweep = self.sweeps([self._planned(one).case for one in met])
-        more = 2 * sweep.options.repetitions + 1  # so that the middle pass is one of those in turns
-        sweep.options = replace(sweep.options, repetitions=more)
-        sweep.run()
+        self.finalists = self._in_turns(self.sweeps([self.planned(one).case for one in met]))
         for key in self.finalists:
             del self._scored[key]
-        self.tried = [
-            self._judged(one.drawn, one.label, one.build_key, one.key) if one in met and one.key else one
-            for one in self.tried
-        ]
-        self._keep(timed=len(self.tried), finalists=self.finalists)
+        self.tried = [self._again(one) if one.key in self.finalists else one for one in self.tried]
+        self._keep(timed=timed)
+
+    def _in_turns(self, sweep: Sweep) -> dict[str, list[int]]:
+        """New passes, as many of every trial, round and round; their numbers by the key of the trial."""
+        keys = [planned.key for planned in sweep.planned]
+        first = 1 + max(number for key in keys for number in self.results.repetitions(key))
+        sweep.options = replace(sweep.options, first=first)
+        sweep.run()
+        there = {key: self.results.repetitions(key) for key in keys}
+        return {key: [number for number in sweep.options.numbers if number in there[key]] for key in keys}
 
     def _ended(self, seconds: float) -> str:
         if len(self.tried) >= self.tuning.budget:
@@ -142,18 +146,26 @@ class Tuner:
     def _known(self) -> list[Tried]:
         """What an earlier call tried, with its figures as they are kept now."""
         kept = self.results.entry("tuned", self.key) or {"tried": []}
+        self.finalists = kept.get("passes", {})
         made = []
         for record in kept["tried"]:
             one = Tried(**record)
             if one.key is None:
                 made.append(one)
             elif self.results.trial(one.key) is not None:
-                made.append(self._judged(one.drawn, one.label, one.build_key, one.key))
+                self.sweeps([]).settle(self.planned(one))  # an interrupted play-off leaves it as begun
+                made.append(self._again(one))
         return made
+
+    def _again(self, one: Tried) -> Tried:
+        """What came of a trial, by its figures as they are now."""
+        assert one.key is not None
+        return self._judged(one.drawn, one.label, one.build_key, one.key)
 
     def _keep(self, **more: Any) -> None:
         tried = [one._asdict() for one in self.tried]
-        self.results.put_entry("tuned", self.key, {**self.tuning.identity(), "tried": tried, **more})
+        kept = {**self.tuning.identity(), "tried": tried, "passes": self.finalists, **more}
+        self.results.put_entry("tuned", self.key, kept)
 
     def _new(self) -> tuple[optuna.Trial, Case] | None:
         """A configuration that was not tried; None where none is left."""
@@ -226,9 +238,9 @@ class Tuner:
 
     def _observed(self, key: str) -> Observed:
         if key not in self._scored:
-            numbers = self.results.repetitions(key)
+            numbers = self.finalists.get(key) or self.results.repetitions(key)
             hits = scored(self.results.repetition(key, numbers[0]), self.judge) if numbers else None
-            self._scored[key] = Observed(trial(self.results, key, self.judge), hits)
+            self._scored[key] = Observed(trial(self.results, key, self.judge, numbers=numbers), hits)
         return self._scored[key]
 
     def _spare(self, about: Mapping[str, Any], look: Look) -> str:
@@ -258,12 +270,13 @@ class Tuner:
             most = max(most, look(None).qps)
             if most >= enough:
                 return ""
-        now = look(self._planned(best)).qps
+        now = look(self.planned(best)).qps
         if most * _SLOWER >= now:
             return ""
         return f"{most:,.0f} queries per second with the least search, and {best.label} answers {now:,.0f}"
 
-    def _planned(self, one: Tried) -> Planned:
+    def planned(self, one: Tried) -> Planned:
+        """The trial of a configuration that was tried."""
         from optuna.trial import FixedTrial
 
         (planned,) = self.sweeps([drawn_case(FixedTrial(dict(one.drawn)), self.tuning)]).planned

@@ -6,14 +6,16 @@ from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import Positions
-from assay.indexes.adaptive.allocation import Groups, grouped
-from assay.indexes.adaptive.difficulty import Difficulty, fitted
+from assay.indexes.adaptive.allocation import Groups
+from assay.indexes.adaptive.difficulty import Difficulty
 from assay.indexes.adaptive.inner import inner as described
 from assay.indexes.adaptive.landmarks import Landmarks, landmarks
-from assay.indexes.adaptive.queries import drawn, read
+from assay.indexes.adaptive.learning import learnt
+from assay.indexes.adaptive.queries import digests, drawn, read
 from assay.indexes.adaptive.training import Lesson, tried
 from assay.indexes.bounds import at_least
 from assay.indexes.index import Index, Rows, Setup
@@ -28,10 +30,12 @@ class Adaptive(Index):
     `inner` names it: `faiss.hnsw;M=16`. `training` is a file of queries (.npy, .fbin) other than those that
     will be measured; without it, rows of the base are moved a little. A training query is served when its
     recall among `k` reaches `target`; budgets up to `most` are tried on `count` of them. A query is held
-    against `middles` landmarks of the base, or fewer where it is small.
+    against `middles` landmarks of the base, or fewer where it is small. Half of the training queries teach
+    which queries are hard, the others how much that is worth.
     """
 
     package = "numpy"
+    files = ("training",)
     least: ClassVar[dict[str, Any]] = {"budget": 1}
     holds_gil = True  # the budget is a state of the index inside: one search at a time
 
@@ -68,9 +72,8 @@ class Adaptive(Index):
         self.landmarks = landmarks(vectors, self.middles, self.setup.metric)
         queries = self._training(vectors)
         found = tried(self._asked, vectors, queries, self.setup, self.lesson)
-        features = self.landmarks.features(queries)
-        self.difficulty = fitted(features, found.needed)
-        self.groups = grouped(self.difficulty.scores(features), found.levels, found.recall)
+        self.difficulty, self.groups = learnt(self.landmarks.features(queries), found)
+        self.taught = digests(queries)
 
     def _training(self, vectors: Rows) -> Rows:
         if self.training:
@@ -80,11 +83,11 @@ class Adaptive(Index):
     def set_search(self, *, budget: int = 64) -> None:
         """Set the mean of the budgets of all queries, as it was for the training queries."""
         at_least(1, budget=budget)
-        self.budgets = self.groups.budgets(budget).tolist()
+        self.budget, self.budgets = budget, self.groups.budgets(budget).tolist()
 
     def search(self, queries: Rows, k: int) -> Positions:
         """The positions of the k nearest to each query; queries with the same budget are asked together."""
-        groups = self.groups.of(self.difficulty.scores(self.landmarks.features(queries)))
+        groups = self._groups(queries)
         if len(queries) == 1:
             return self._asked(queries, self.budgets[int(groups[0])], k)
         found = np.empty((len(queries), k), np.int64)
@@ -95,6 +98,16 @@ class Adaptive(Index):
                 found[some] = self._asked(queries[some], budget, k)
         return found
 
+    def _groups(self, queries: Rows) -> NDArray[np.intp]:
+        return self.groups.of(self.difficulty.scores(self.landmarks.features(queries)))
+
+    def remark(self, queries: Rows) -> str:
+        """The mean of the budgets that these queries get, and how many were among the training queries."""
+        mean = np.array(self.budgets)[self._groups(queries)].mean()
+        shared = int(np.isin(digests(queries), self.taught).sum())
+        said = f"mean budget {mean:.1f} of {self.budget} asked"
+        return said + f"; {shared:,} of {len(queries):,} queries are training queries as well" * bool(shared)
+
     def _asked(self, queries: Rows, budget: int, k: int) -> Positions:
         self.index.set_search(**self.inner.search, **{self.inner.budget: budget})
         return self.index.search(queries, k)
@@ -102,13 +115,14 @@ class Adaptive(Index):
     def save(self) -> None:
         """Write the index inside, and what was learnt."""
         self.index.save()
-        np.savez(self.setup.folder / FILE, *self.landmarks[:-1], *self.difficulty, *self.groups)
+        np.savez(self.setup.folder / FILE, self.taught, *self.landmarks[:-1], *self.difficulty, *self.groups)
 
     def load(self) -> None:
         """Read the index inside, and what was learnt."""
         self.index.load()
         with np.load(self.setup.folder / FILE) as kept:
             fields = iter(kept.values())
+            self.taught = next(fields)
             self.landmarks = Landmarks(next(fields), next(fields), self.setup.metric)
             self.difficulty = Difficulty(*islice(fields, len(Difficulty._fields)))
             self.groups = Groups(*fields)
