@@ -64,6 +64,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answered(int(fault), json.dumps({"error": {"message": f"no, {KEY}"}}), {"Retry-After": "3"})
         elif fault == "page":
             self._answered(200, "<html>")
+        elif fault == "echo":
+            self._answered(200, f"<html>{'.' * 60}{KEY}")  # what is shown of it ends within the key
         elif self.headers.get("Authorization") != f"Bearer {KEY}":
             self._answered(401, json.dumps({"error": {"message": "Incorrect API key provided"}}))
         else:

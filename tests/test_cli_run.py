@@ -97,7 +97,7 @@ def test_failed_queries_are_failed_queries_and_can_be_asked_again(
     code, out, _ = said(capsys, "-m", "R@10")
     assert code == 1
     assert "mine: 2 connection (q3, q6)" in out
-    assert "left out: 2 judged queries without an answer" in out
+    assert "left out: 2 judged queries without an answer, of it or of exact search" in out
     assert said(capsys, "-m", "R@10")[0] == 1  # a failure is not repeated unasked
     (folder / "mended").touch()
     assert said(capsys, "-m", "R@10")[0] == 1
@@ -193,6 +193,7 @@ at_most = 0
         (["--load", "5", "--seconds", "99"], "seconds: expected more than 0 and at most the cap of 60"),
         (["--load", "500"], "rate: expected more than 0 and at most the cap of 100"),
         (["mine", "bm25", "--load", "5"], "a load is for one system"),
+        (["mine", "--clients", "0"], "--clients: expected at least 1, found 0"),
     ],
 )
 def test_wrong_use_says_what_to_do(
@@ -216,6 +217,41 @@ def test_a_load_is_told_in_numbers(
     assert (made["system"], made["mode"], made["errors"]) == ("mine", mode, {})
     assert made["requests"] == 20 if mode == "open" else 0 < made["requests"] <= 40
     assert not (folder / "runs/mine.run").exists()
+
+
+def test_a_closed_loop_that_the_cap_holds_back_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project(folder)
+    loop = ["mine", "--clients", "4", "--seconds", "0.5"]
+    _, out, _ = said(capsys, *loop, "--max-rate", "10")
+    assert "held back by --max-rate" in out
+    made = plain(capsys, *loop, "--max-rate", "10000000")
+    assert made["held_back"] is False
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (["--again"], "the same command without --again goes on from there"),
+        (["--clients", "1"], "nothing is kept of a load that was interrupted"),
+    ],
+)
+def test_an_interruption_says_what_is_kept(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    option: list[str],
+    words: str,
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    project(folder)
+    for name in ("_ran", "_loads"):
+        monkeypatch.setattr(f"assay.cli.run.{name}", interrupted)
+    code, _, err = said(capsys, "mine", *option)
+    assert (code, words in err) == (130, True)
 
 
 def test_a_load_that_fails_leaves_with_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

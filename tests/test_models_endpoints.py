@@ -101,7 +101,9 @@ def test_limits_errors_and_resets_are_asked_again_and_the_endpoint_says_how_long
 
 def test_it_gives_up_after_the_retries_with_the_words_of_the_endpoint_but_not_the_key() -> None:
     with embedding("429", "429", retries=1) as (model, running):
-        with pytest.raises(ModelError, match=r"limited: http://.*/v1 answered 429: .*no, …") as caught:
+        with pytest.raises(
+            ModelError, match=r"limited: http://.*/v1 answered 429: .*no, \$\{THE_KEY\}"
+        ) as caught:
             model.encode(TEXTS)
         assert len(running.seen()) == 2
     assert (caught.value.again, caught.value.after) == (True, 3.0)
@@ -192,3 +194,36 @@ def test_no_texts_ask_nothing() -> None:
         assert made.encode([]).shape == (0, 0)
         assert running.seen() == []
     assert made.encode([]).dtype == np.float32
+
+
+def test_a_query_is_asked_for_once_so_that_no_pause_is_inside_of_a_clock(waits: list[float]) -> None:
+    with embedding("503") as (model, running):
+        with pytest.raises(ModelError, match="answered 503") as caught:
+            model.encode_query("a cat")
+        assert (len(running.seen()), waits, caught.value.again) == (1, [], True)
+        assert model.encode_query("a cat").tolist() == vector("a cat")
+
+
+def test_a_reranker_asks_once_and_so_does_the_encoder_within_it(waits: list[float]) -> None:
+    with reranking("503") as (model, running):
+        with pytest.raises(ModelError, match="answered 503"):
+            model.scores("red", ["red"])
+        assert (len(running.seen()), waits) == (1, [])
+    with embedding("", "503") as (inner, running):
+        with pytest.raises(ModelError, match="answered 503"):
+            reranker("late_interaction", inner).scores("red", ["red"])
+        assert (len(running.seen()), waits) == (2, [])
+
+
+def test_documents_are_asked_for_again_after_a_query_was_not(waits: list[float]) -> None:
+    with embedding("503", "503") as (model, running):
+        with pytest.raises(ModelError):
+            model.encode_query("a cat")
+        assert model.encode(["a cat"]).tolist() == [vector("a cat")]
+        assert (len(running.seen()), len(waits)) == (3, 1)
+
+
+def test_a_page_that_repeats_the_key_does_not_have_it_repeated_whole_or_in_part() -> None:
+    with embedding("echo") as (model, _), pytest.raises(ModelError, match="no JSON: ") as caught:
+        model.encode(["a cat"])
+    assert KEY[:5] not in str(caught.value)

@@ -205,3 +205,34 @@ def test_fusion_is_as_it_is_written(tmp_path: Path) -> None:
     made = systems.searcher("hybrid")
     assert isinstance(made, Pipeline)
     assert vars(made.fuse) == vars(Fuse("weighted", weights=[1, 0], normalise="zscore"))
+
+
+def test_documents_that_have_changed_are_searched_again(tmp_path: Path) -> None:
+    encoder = (
+        '[systems.dense]\nkind = "index"\nencoder = "lsa"\n[systems.lsa]\nkind = "lsa"\ndimensions = 3\n'
+    )
+    path = project(tmp_path, HYBRID + encoder)
+    names = ("bm25", "lsa", "dense", "hybrid")
+    for resumed in (0, 6, 0):
+        systems = Systems(path)
+        made = [run_system(systems, name, tmp_path / "runs", measures=["R@10"]) for name in names]
+        systems.close()
+        assert [one.outcome.resumed for one in made] == [resumed] * 4
+        if resumed:
+            documents = (tmp_path / "documents.jsonl").read_text().splitlines()
+            (tmp_path / "documents.jsonl").write_text("\n".join(documents[:4]) + "\n")
+    assert all("d5" not in docs for one in made[:3] if one.run for docs in one.run.to_dict().values())
+
+
+def test_a_run_of_an_earlier_time_does_not_stay_beside_a_later_one(tmp_path: Path) -> None:
+    runs, fails = tmp_path / "runs", HYBRID.replace(":search", ":fails")
+    ran(tmp_path, "hybrid", HYBRID)
+    others = ("hybrid-2.run", "hybrid.1-other.run", "hybrid.1-other.1-bm25.run")
+    for name in others:
+        (runs / name).write_text("of another system\n")
+    alone = '\n[systems."hybrid.1-other"]\nkind = "bm25"\n'
+    ran(tmp_path, "hybrid", HYBRID.replace('"bm25", "mine"', '"bm25"') + alone)
+    left = {path.name for path in runs.glob("*.run")} - set(others)
+    assert left == {"hybrid.run", "hybrid.1-bm25.run"}
+    ran(tmp_path, "hybrid", fails.replace('"bm25", "mine"', '"mine"').replace(":fails", ":none") + alone)
+    assert {path.name for path in runs.glob("*.run")} == set(others)

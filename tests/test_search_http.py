@@ -3,12 +3,14 @@
 import json
 import time
 from collections.abc import Iterator
+from http.client import HTTPMessage
 from typing import Any
 
 import pytest
 
 import searches
 from assay.core.errors import ConfigurationError
+from assay.core.http import Response
 from assay.search import Query, SearchError
 from assay.search.systems import made
 from assay.search.systems.service import Service
@@ -167,6 +169,26 @@ def test_a_service_that_repeats_a_secret_does_not_have_it_repeated(service: str)
 def test_nor_is_a_password_in_another_spelling(service: str) -> None:
     error = refused(searches.http(service, "/secret", auth="ada:${ASSAY_TEST_KEY}"))
     assert "'Basic …' is not allowed" in error.said
+
+
+def test_a_secret_in_a_url_arrives_with_all_its_signs(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_TEST_KEY", "a#b&c+d %41")
+    searcher = searches.http(
+        service, "/secret?expect=${ASSAY_TEST_KEY}", headers={"Authorization": "${ASSAY_TEST_KEY}"}
+    )
+    assert searcher.ask(Query("q", "router"), 5).documents
+    searcher.close()
+
+
+@pytest.mark.parametrize(("status", "kind", "dots"), [(500, "text/plain", 294), (200, "text/html", 55)])
+def test_words_are_cut_only_after_secrets_are_taken_out(status: int, kind: str, dots: int) -> None:
+    told = HTTPMessage()
+    told["Content-Type"] = kind
+    answer = Response(status, told, ("." * dots + SECRET).encode())
+    service = Service("http://127.0.0.1:1", None)
+    with pytest.raises(SearchError) as caught:
+        raise service._failure(answer) if status == 500 else service._read(answer)
+    assert "s3cr" not in str(caught.value)
 
 
 def test_a_variable_that_is_missing_is_named(service: str) -> None:

@@ -176,3 +176,23 @@ def test_more_than_the_cap_is_refused_before_anything_is_sent(rate: float, secon
 def test_a_closed_loop_has_one_end_within_the_cap(given: dict[str, int], said: str) -> None:
     with pytest.raises(InputError, match=said):
         closed(Scripted(), asked(), 3, 1, CAP, **given)
+
+
+def test_late_and_malformed_answers_are_not_counted_as_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_TEST_KEY", "very-secret-1207")
+
+    def does(query: Query, number: int) -> Answer:
+        if query.id == "q0":
+            raise SystemExit("bye very-secret-1207")
+        time.sleep(0.2 if query.id == "q1" else 0)
+        return Answer([("a", 1.0), ("a", 1.0)]) if query.id == "q2" else plain(query)
+
+    found = closed(Scripted(does), asked(4), 3, 1, CAP, requests=4, timeout=0.1)
+    assert found.errors == {"failed": 1, "timeout": 1, "malformed": 1}
+    assert found.answered.n == 1
+    assert found.timed.problem == "failed: SystemExit: bye ${ASSAY_TEST_KEY}"
+
+
+def test_a_load_that_no_query_can_fill_is_refused() -> None:
+    with at("http://localhost:1/?q={qurey}") as searcher, pytest.raises(InputError, match=r"puts \{qurey\}"):
+        closed(searcher, asked(), 10, 1, CAP, requests=1)

@@ -147,6 +147,23 @@ def test_a_pipeline_tells_what_it_is_made_of_and_closes_its_sources() -> None:
     told = made.configuration()
     assert [source["depth"] for source in told["retrieve"]] == [3, 3]
     assert told["fuse"] == {"by": "weighted", "k": 60.0, "weights": [1, 2], "normalise": "minmax"}
-    assert told["steps"] == [{"rerank": {"name": "length"}, "depth": 7}]
+    assert {**told["steps"][0], "texts": "a digest"} == {
+        "rerank": {"name": "length"},
+        "depth": 7,
+        "texts": "a digest",
+    }
     made.close()
     assert [source.searcher.closed for source in made.sources] == [1, 1]  # type: ignore[attr-defined]
+
+
+def test_a_filter_and_a_reranker_are_others_when_the_documents_have_changed() -> None:
+    first, other = {"a": "en", "b": "de"}, {"a": "en", "b": "en"}
+    same = dict(reversed(first.items()))
+    for made in (lambda of: Filter(of, "language", equals="en"), lambda of: Rerank(Lengths(), of)):
+        assert made(first).configuration() == made(same).configuration()
+        assert made(first).configuration() != made(other).configuration()
+
+
+def test_weights_for_more_than_there_is_are_refused_at_once() -> None:
+    with pytest.raises(InputError, match=r"fuse.weights: expected 2, one for each ranking, found 3"):
+        hybrid(fuse=Fuse("rrf", weights=[1, 2, 3]))

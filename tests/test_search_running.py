@@ -13,9 +13,11 @@ from assay.core.errors import InputError, StoreError, UndecidableError
 from assay.core.tables import Run
 from assay.search import running
 from assay.search.journal import Journal
+from assay.search.pipeline import Pipeline, Retrieve
 from assay.search.running import Options, Progress, checked, run
 from assay.search.searcher import Answer, Query, SearchError, Stage
 from assay.search.searcher import asked as each
+from assay.search.systems.http import Http
 from assay.stats.intervals import wilson
 from searchers import Scripted, asked, plain
 
@@ -326,7 +328,7 @@ def test_stages_tokens_and_cost_are_kept(tmp_path: Path) -> None:
     found = run(Scripted(does), asked(), NOW, tmp_path)
     again = run(Scripted(), asked(), NOW, tmp_path)
     assert again.finished == found.finished
-    assert {name: len(made) for name, made in found.stage_runs().items()} == {"first": 48, "last": 36}
+    assert [stage.name for stage in found.answers["q1"].stages] == ["first", "last"]
     assert found.stage_latency()["first"].n == 12
     assert found.tokens == 84
     assert found.cost_per_1k == pytest.approx(2.0)
@@ -340,3 +342,91 @@ def test_stages_tokens_and_cost_are_kept(tmp_path: Path) -> None:
 def test_options_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(wrong))}: expected"):
         Options(**wrong)  # type: ignore[arg-type]
+
+
+def leaks(query: Query, number: int) -> Answer:
+    """Fails with the secret in its words, once across the place where words are cut."""
+    secret = "very-secret-1207"
+    if query.id == "q0":
+        raise SystemExit(f"bye {secret}")
+    raise SearchError("malformed", "x" * 292 + secret if query.id == "q1" else f"no JSON: Bearer {secret}")
+
+
+def test_no_secret_is_kept_whoever_fails_and_however(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_TEST_KEY", "very-secret-1207")
+    found = run(Scripted(leaks), asked(3), NOW, tmp_path)
+    assert found.journal is not None
+    kept = found.journal.read_text() + str(found.to_dict())
+    assert "very-sec" not in kept
+    assert found.failed["q0"].said == "SystemExit: bye ${ASSAY_TEST_KEY}"
+
+
+def test_nor_is_what_the_configuration_takes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_TEST_TENANT", "acme-7")  # by its name it is no secret
+    searcher = Scripted(at_first(SearchError("failed", "who is acme-7?")))
+    monkeypatch.setattr(searcher, "configuration", lambda: {"tenant": "${ASSAY_TEST_TENANT}"})
+    assert run(searcher, asked(3), NOW).failed["q1"].said == "who is ${ASSAY_TEST_TENANT}?"
+
+
+def test_another_server_under_the_same_name_is_asked_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def journal(url: str) -> Path:
+        monkeypatch.setenv("ASSAY_ENDPOINT", url)
+        http = Http("live", url="${ASSAY_ENDPOINT}/search?q={query}", ids="$.ids")
+        assert "staging" not in str(http.identity()) + str(http.configuration())
+        for searcher in (http, Pipeline("live", [Retrieve(http)])):
+            found = run(searcher, asked(1), replace(NOW, retries=0), tmp_path / type(searcher).__name__)
+        http.close()
+        assert found.journal is not None
+        return found.journal
+
+    staging = journal("http://name:staging-key@localhost:1/staging")
+    assert journal("http://name:another-key@localhost:1/staging") == staging
+    assert journal("http://name:staging-key@localhost:1/prod") != staging
+    assert [len(list(folder.iterdir())) for folder in tmp_path.iterdir()] == [2, 2]
+
+
+def test_a_column_that_no_query_has_is_refused_before_anything_is_asked() -> None:
+    http = Http("live", url="http://localhost:1/?q={qurey}&p={page}", ids="$.ids")
+    for searcher in (http, Pipeline("live", [Retrieve(http)])):
+        with pytest.raises(InputError, match=r"live puts \{qurey\} in what it asks; expected \{query\}"):
+            run(searcher, asked(), NOW)
+
+
+def test_again_does_not_touch_what_another_run_writes(tmp_path: Path) -> None:
+    path = run(Scripted(), asked(), NOW, tmp_path).journal
+    assert path is not None
+    before = path.read_bytes()
+    about = json.loads(before.splitlines()[0])
+    other = Journal(tmp_path, "scripted", {key: about[key] for key in ("system", "k", "queries")})
+    with other.opened(), pytest.raises(InputError, match="another run writes this journal"):
+        run(Scripted(), asked(), replace(NOW, again=True), tmp_path)
+    assert path.read_bytes() == before
+    assert run(Scripted(), asked(), replace(NOW, again=True), tmp_path).resumed == 0
+
+
+def test_numbers_that_are_of_different_sittings_or_of_a_part_say_so(tmp_path: Path) -> None:
+    def does(query: Query, number: int) -> Answer:
+        if query.id in ("q1", "q2"):
+            raise SearchError("failed", "no")
+        return plain(query)._replace(cost=0.1)
+
+    first = run(Scripted(does), asked(), NOW, tmp_path)
+    assert first.notes == ["the cost is that of the answers: what failed or was asked again is not in it"]
+    slower = replace(NOW, concurrency=1, rate=500.0, retry_failed=True)
+    found = run(Scripted(), asked(), slower, tmp_path)
+    assert found.notes[0].endswith("in different ways (1 at a time, 500/s at most, 4 at a time)")
+    assert run(Scripted(), asked(), NOW).notes == []
+
+
+def test_a_call_that_comes_back_while_it_is_looked_at_is_not_given_up() -> None:
+    class Returning(running._Call):
+        looks: Iterator[int | None] = iter([1, None])
+        deadline = property(lambda self: next(self.looks), lambda self, value: None)
+
+    asking = running._Asking(Scripted(), [], NOW, None, {})
+    call = asking._calls["q1"] = Returning(Query("q1", "how"))
+    assert call.claimed()
+    asking._give_up()
+    assert list(asking._calls) == ["q1"]

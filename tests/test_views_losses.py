@@ -51,7 +51,9 @@ def test_slices_follow_and_data_is_complete() -> None:
 
 def test_it_is_said_how_many_queries_are_left_out() -> None:
     some = losses(QRELS, [Checkpoint("shown", "cut off", {"a"})], only=["q1"])
-    assert "left out: 5 judged queries without an answer" in losses_view({"hybrid": Bars(some)}, "table")
+    assert "left out: 5 judged queries without an answer, of it or of exact search" in losses_view(
+        {"hybrid": Bars(some)}, "table"
+    )
 
 
 def test_a_query_is_told_in_a_line() -> None:

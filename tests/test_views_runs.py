@@ -56,6 +56,34 @@ def test_failures_are_told_by_their_kind_with_the_first_queries() -> None:
     assert "- hybrid: what failed counts as nothing found; --retry-failed asks it again" in lines
 
 
+def test_another_status_is_another_line() -> None:
+    said = [
+        "http://a.org answered 500: down",
+        "http://a.org answered 401: who?",
+        "http://a.org answered 500: up",
+    ]
+    found = {
+        f"q{i}": Finished(f"q{i}", 0.0, 1, 0, None, None, Failure("status", s)) for i, s in enumerate(said)
+    }
+    told = [line for line in table(Outcome("live", found, [SITTING])) if "such as" in line]
+    assert told == [
+        "- live: 2 status 500 (q0, q2), such as: http://a.org answered 500: down",
+        "- live: 1 status 401 (q1), such as: http://a.org answered 401: who?",
+    ]
+
+
+def test_a_load_without_an_answer_is_not_called_saturated_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "a-secret-token")
+    timed = Timed(np.empty((50, 0), np.int64), 1.0, np.full(50, -1), 50, "connection: no a-secret-token", 0)
+    load = Load(4, 50.0, timed, Counter({"connection": 50}), Histogram())
+    told = render("Load", loaded("dead", load), "table")
+    assert "saturated" not in told
+    assert "- nothing was answered: this says nothing of its speed" in told
+    assert "- such as: connection: no ${SOME_TOKEN}" in told
+
+
 def test_the_share_within_a_limit_counts_what_failed() -> None:
     lines = table(outcome(10, failed=5), slo=100)
     assert any("within 100 ms" in line for line in lines)

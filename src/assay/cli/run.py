@@ -29,6 +29,7 @@ from assay.views.sections import render
 
 OUT = "runs"
 FORMATS = ("table", "json", "md")
+_NEAR = 0.95  # of the cap: clients that send so much would send more
 _EXAMPLES = """examples:
   assay run                                   every system of assay.toml
   assay run bm25 hybrid -m nDCG@10 -m R@100   two of them, compared: the first is the baseline
@@ -88,12 +89,11 @@ def command(arguments: argparse.Namespace) -> int:
         raise InputError("--save expects a name, found none")
     options = _options(systems.options, arguments)
     try:
-        if arguments.load is not None or arguments.clients is not None:
+        if _is_load(arguments):
             return _loads(systems, names, options, arguments)
         ran = [_ran(systems, name, options, arguments) for name in names]
     except KeyboardInterrupt:
-        kept = f"what was finished is kept in {arguments.out}"
-        print(f"{kept}: the same command goes on from there", file=sys.stderr)
+        print(_interrupted(arguments), file=sys.stderr)
         raise
     finally:
         systems.close()
@@ -101,6 +101,19 @@ def command(arguments: argparse.Namespace) -> int:
     _save(systems, ran, arguments)
     print(f"\nruns, stages and figures are in {arguments.out}", file=sys.stderr)
     return int(any(one.outcome.failed for one in ran))
+
+
+def _is_load(arguments: argparse.Namespace) -> bool:
+    return arguments.load is not None or arguments.clients is not None
+
+
+def _interrupted(arguments: argparse.Namespace) -> str:
+    if _is_load(arguments):
+        return "nothing is kept of a load that was interrupted"
+    kept = f"what was finished is kept in {arguments.out}: the same command"
+    if arguments.again:
+        return f"{kept} without --again goes on from there, but for systems that were not begun"
+    return f"{kept} goes on from there"
 
 
 def _options(given: Options, arguments: argparse.Namespace) -> Options:
@@ -211,12 +224,16 @@ def _loads(systems: Systems, names: Sequence[str], options: Options, arguments: 
     """Load one system, within the cap."""
     if len(names) != 1:
         raise InputError(f"a load is for one system: name one of {', '.join(names)}")
+    if arguments.clients is not None and arguments.clients < 1:
+        raise InputError(f"--clients: expected at least 1, found {arguments.clients}")
     cap = Cap(arguments.max_rate, arguments.max_seconds)
     load = _load(systems, names[0], options, cap, arguments)
+    sent = load.requests / load.timed.seconds
+    held_back = load.rate is None and load.answered.n > 0 and sent > _NEAR * cap.rate
     if arguments.format == "json":
-        print(json.dumps({"system": names[0], **load.to_dict()}, indent=1))
+        print(json.dumps({"system": names[0], **load.to_dict(), "held_back": held_back}, indent=1))
     else:
-        print(render("Load", loaded(names[0], load, arguments.slo), arguments.format))
+        print(render("Load", loaded(names[0], load, arguments.slo, held_back), arguments.format))
     return int(bool(load.errors))
 
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from assay.core.errors import InputError
+from assay.core.secrets import hidden
 
 BROKEN = (OSError, HTTPException)  # TimeoutError is an OSError: look for it first
 
@@ -192,7 +193,7 @@ def message(body: Any) -> str:
     """
     if isinstance(body, dict):
         keys = ("error", "errors", "reason", "message", "status", "root")
-        return next((message(body[key]) for key in keys if body.get(key)), json.dumps(body)[:300])
+        return next((message(body[key]) for key in keys if body.get(key)), hidden(json.dumps(body))[:300])
     if isinstance(body, list):
         return message(body[0]) if body else "no reason given"
     return str(body or "no reason given")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from urllib.parse import quote, quote_plus
 
 from assay.core.errors import ConfigurationError
 
 _NAMED = re.compile(r"\$\{(\w+)\}")
+_URL = re.compile(r"(\w+://)?([^/?#@]*@)?([^/?#]*)(.*)", re.DOTALL)  # scheme, who asks, host, the rest
 _SECRET = (
     "auth",
     "authorization",
@@ -24,7 +27,12 @@ _SECRET = (
 _SHORTEST = 6  # characters: less would be found in words that mean nothing
 
 
-def expanded(field: str, text: str, environment: Mapping[str, str] | None = None) -> str:
+def expanded(
+    field: str,
+    text: str,
+    environment: Mapping[str, str] | None = None,
+    written: Callable[[str], str] = str,
+) -> str:
     """A setting with each `${NAME}` replaced by what the environment has.
 
     >>> expanded("headers.api-key", "Bearer ${MY_KEY}", {"MY_KEY": "abc"})
@@ -34,7 +42,24 @@ def expanded(field: str, text: str, environment: Mapping[str, str] | None = None
     missing = [name for name in _NAMED.findall(text) if name not in there]
     if missing:
         raise ConfigurationError({field: f"the environment has no {missing[0]}; set it and try again"})
-    return _NAMED.sub(lambda found: there[found[1]], text)
+    return _NAMED.sub(lambda found: written(there[found[1]]), text)
+
+
+def expanded_url(field: str, url: str, environment: Mapping[str, str] | None = None) -> str:
+    """A URL with each `${NAME}` replaced, quoted where it is a password or stands behind the host.
+
+    >>> expanded_url("url", "${HOST}/find?key=${MY_KEY}", {"HOST": "https://a.org:8080", "MY_KEY": "a#b&c"})
+    'https://a.org:8080/find?key=a%23b%26c'
+    """
+    found = _URL.fullmatch(url)
+    assert found  # any text is such a one
+    ways: tuple[Callable[[str], str], ...] = (str, _quoted_whole, str, quote)
+    parts = zip(found.groups(""), ways, strict=True)
+    return "".join(expanded(field, part, environment, way) for part, way in parts)
+
+
+def _quoted_whole(text: str) -> str:
+    return quote(text, safe="")
 
 
 def named(text: str) -> set[str]:
@@ -60,8 +85,23 @@ def refuse_written(field: str, name: str, value: str) -> None:
 
 
 def hidden(text: str, names: set[str] | frozenset[str] = frozenset()) -> str:
-    """A text without the values of these names of the environment, nor of any other that is a secret."""
-    for name, value in os.environ.items():
-        if name in names or (is_secret(name) and len(value) >= _SHORTEST):
-            text = text.replace(value, f"${{{name}}}") if value else text
-    return text
+    """A text without the values of these names of the environment, nor of any other that is a secret.
+
+    Cut a text only after this: of a value that was cut, nothing would be recognised.
+    """
+    found = {
+        form: name
+        for name, value in os.environ.items()
+        if name in names or (is_secret(name) and len(value) >= _SHORTEST)
+        for form in _forms(value)
+    }
+    if not found:
+        return text
+    longest_first = sorted(found, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, longest_first)), lambda at: f"${{{found[at[0]]}}}", text)
+
+
+def _forms(value: str) -> set[str]:
+    """A value as it is, and as URLs and JSON write it."""
+    inside = {json.dumps(value, ensure_ascii=plain)[1:-1] for plain in (True, False)}
+    return {value, quote(value), _quoted_whole(value), quote_plus(value), *inside} - {""}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import InputError
-from assay.models.model import Model, ModelError
+from assay.models.model import Model, ModelError, asked_once
 
 ROLES = ("query", "document")
 Rows = NDArray[np.float32]  # one of each text; of unit length only where the model makes them so
@@ -29,8 +29,9 @@ class Encoder(Model):
         return self._checked(self.vectors(list(texts), role), len(texts))
 
     def encode_query(self, text: str) -> Rows:
-        """The vector of one query."""
-        made: Rows = self.encode([text], "query")[0]
+        """The vector of one query, asked for once."""
+        with asked_once():
+            made: Rows = self.encode([text], "query")[0]
         return made
 
     def vectors(self, texts: list[str], role: str) -> NDArray[Any]:

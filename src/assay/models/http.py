@@ -11,11 +11,13 @@ from urllib.parse import SplitResult, urlsplit
 
 from assay.core.errors import InputError
 from assay.core.http import BROKEN, Link, Response, TooLargeError, bearer, waiting, words
-from assay.models.model import ModelError
+from assay.core.secrets import hidden
+from assay.models.model import ModelError, may_repeat
 
 AGAIN = (408, 425, 429, 500, 502, 503, 504, 529)  # the statuses after which asking again may help
 FIRST, LONGEST = 0.5, 60.0  # seconds to wait: before the first repetition, and at most
 LARGEST = 1 << 29  # bytes of an answer
+_LOOKED_AT = 100_000  # bytes of an answer in which words for an error are looked for
 
 
 class Settings(NamedTuple):
@@ -24,7 +26,7 @@ class Settings(NamedTuple):
     base_url: str
     key_env: str | None  # the environment variable that holds the key
     timeout: float
-    retries: int
+    retries: int = 0
 
 
 class Client:
@@ -38,12 +40,13 @@ class Client:
     def post(self, path: str, body: Any) -> Any:
         """The answer, read as JSON; a ModelError where there is none after all repetitions."""
         content = json.dumps(body).encode()
-        for turn in range(self.settings.retries + 1):
+        most = self.settings.retries if may_repeat() else 0
+        for turn in range(most + 1):
             try:
                 return self._answer(path, content)
             except ModelError as error:
                 pause = _pause(turn, error.after)
-                if not error.again or turn == self.settings.retries or pause > LONGEST:
+                if not error.again or turn == most or pause > LONGEST:
                     raise
             sleep(pause)
         raise AssertionError
@@ -60,7 +63,7 @@ class Client:
             said = f"no answer of {self._where} in {self.settings.timeout:g} s; raise timeout"
             raise ModelError("timeout", said, again=True) from None
         except BROKEN as error:
-            said = f"{self._where} cannot be reached: {words(error)}"
+            said = f"{self._where} cannot be reached: {self._hidden(words(error))}"
             raise ModelError("connection", said, again=True) from None
         except TooLargeError as error:
             raise ModelError("too large", f"{self._where} answered with {error}") from None
@@ -69,7 +72,8 @@ class Client:
         try:
             return json.loads(answer)
         except ValueError:
-            raise ModelError("malformed", f"{self._where} answered with no JSON: {answer[:80]!r}") from None
+            shown = self._shown(answer)[:80]
+            raise ModelError("malformed", f"{self._where} answered with no JSON: {shown!r}") from None
 
     def _exchanged(self, path: str, content: bytes) -> Response:
         head = {"Content-Type": "application/json", "Accept": "application/json", **bearer(self._key)}
@@ -82,14 +86,19 @@ class Client:
         return found
 
     def _refused(self, status: int, after: str | None, answer: bytes) -> ModelError:
-        said = answer[:300].decode(errors="replace")
-        if self._key:
-            said = said.replace(self._key, "…")
+        said = self._shown(answer)[:300]
         named = self.settings.key_env or "name the variable that holds the key by key_env"
         hint = f"; look at the key ({named})" if status in (401, 403) else ""
         kind = "limited" if status == 429 else "status"
         told = f"{self._where} answered {status}: {said}{hint}"
         return ModelError(kind, told, again=status in AGAIN, after=waiting(after))
+
+    def _shown(self, answer: bytes) -> str:
+        """What an endpoint answered, without the key; only then may it be cut."""
+        return self._hidden(answer[:_LOOKED_AT].decode(errors="replace"))
+
+    def _hidden(self, text: str) -> str:
+        return hidden(text, {self.settings.key_env or ""})
 
     @property
     def _where(self) -> str:

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import version
 from threading import Lock, local
 from typing import Any, NamedTuple
 
 from assay.core.errors import AssayError
+
+_asked_once: ContextVar[bool] = ContextVar("asked_once", default=False)
+
+
+@contextmanager
+def asked_once() -> Iterator[None]:
+    """Within, no request is repeated: somebody times a query, and repeats it outside of the clock."""
+    before = _asked_once.set(True)
+    try:
+        yield
+    finally:
+        _asked_once.reset(before)
+
+
+def may_repeat() -> bool:
+    """Whether a request may be repeated."""
+    return not _asked_once.get()
 
 
 class Usage(NamedTuple):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-from assay.models.model import Model, ModelError
+from assay.models.model import Model, ModelError, asked_once
 
 
 class Reranker(Model):
@@ -15,10 +15,11 @@ class Reranker(Model):
     takes_encoder: ClassVar[bool] = False  # its first argument is an encoder
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The score of each text, in their order; higher is better, and none is NaN."""
+        """The score of each text, asked for once, in their order; higher is better, and none is NaN."""
         if not texts:
             return []
-        made = self.scored(query, list(texts))
+        with asked_once():
+            made = self.scored(query, list(texts))
         if len(made) != len(texts):
             raise ModelError("malformed", f"{self.name} gave {len(made)} scores, expected {len(texts)}")
         if not all(map(math.isfinite, made)):

@@ -81,6 +81,7 @@ def run_system(
     outcome = run(searcher, data.queries, options, folder / JOURNALS, watch)
     found = _or_none(outcome.run)
     made = Ran(name, outcome, searcher.configuration(), found)
+    _drop_runs(name, folder, systems.names)
     if found is not None:
         _leave_runs(found, outcome, folder)
     if data.qrels is not None and found is not None:
@@ -105,6 +106,15 @@ def _or_none(work: Callable[[], T]) -> T | None:
         return work()
     except UndecidableError:
         return None
+
+
+def _drop_runs(name: str, folder: Path, names: Sequence[str]) -> None:
+    """Delete the run and the stages of an earlier time: one that stayed would be taken for this one's."""
+    others = tuple(f"{one}." for one in names if one.startswith(f"{name}."))
+    own = re.compile(re.escape(name) + r"(\.\d+-[\w.-]+)?\.run")
+    for path in folder.glob("*.run"):
+        if own.fullmatch(path.name) and not path.name.startswith(others):
+            path.unlink()
 
 
 def _leave_runs(found: Run, outcome: Outcome, folder: Path) -> None:

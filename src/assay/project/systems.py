@@ -136,7 +136,7 @@ class Systems:
     def _one(self, name: str, given: dict[str, Any]) -> Searcher:
         kind = given.pop("kind", None)
         if not isinstance(kind, str):
-            raise ConfigurationError({"kind": "expected the kind of system, such as bm25, index or http"})
+            raise ConfigurationError(_no_kind(given))
         with_model = given.pop("encoder", None)
         made_by = None if with_model is None else self._encoder(with_model)
         if kind == "callable":
@@ -152,7 +152,9 @@ class Systems:
     def _pipeline(self, name: str, given: dict[str, Any]) -> Pipeline:
         fields = Fields(given, "")
         depth = fields.count("depth", 100, 1)
-        sources = [Retrieve(self._source(one), depth) for one in fields.texts("retrieve", "names of systems")]
+        sources = [
+            Retrieve(self._source(name, one), depth) for one in fields.texts("retrieve", "names of systems")
+        ]
         fuse, steps = self._fuse(fields), self._steps(fields)
         fields.one_of("kind", ("pipeline",), "pipeline")
         fields.done()
@@ -160,7 +162,9 @@ class Systems:
             raise ConfigurationError(fields.problems)
         return Pipeline(name, sources, fuse, steps)
 
-    def _source(self, source: str) -> Searcher:
+    def _source(self, name: str, source: str) -> Searcher:
+        if source == name:
+            raise ConfigurationError({"retrieve": f"{name} names itself: name other systems"})
         if source not in self._systems:
             raise ConfigurationError({"retrieve": _absent("system", source, self._systems)})
         if "retrieve" in self._systems[source]:
@@ -258,6 +262,14 @@ def _absent(noun: str, name: Any, there: Iterable[str]) -> str:
     near = get_close_matches(str(name), there, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(there) or 'none'}"
     return f"there is no {noun} {name!r}; {hint}"
+
+
+def _no_kind(given: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong with a system that has no kind: it may have been meant for a pipeline."""
+    near = get_close_matches("retrieve", given, n=1)
+    if near:
+        return {near[0]: "there is no such setting; did you mean retrieve?"}
+    return {"kind": "expected the kind of system, such as bm25, index or http; a pipeline has retrieve"}
 
 
 def _tables(fields: Fields) -> dict[str, Mapping[str, Any]]:

@@ -26,7 +26,7 @@ class BM25(Searcher):
     """Okapi BM25 with the usual k1 and b (Robertson and Zaragoza 2009, eq. 3.15)."""
 
     def __init__(self, documents: Documents, name: str = "bm25", *, k1: float = 1.2, b: float = 0.75) -> None:
-        self.name, self._settings = name, {"k1": k1, "b": b}
+        self.name, self._settings = name, {"k1": k1, "b": b, "documents": documents.digest}
         texts = documents.texts()
         self.doc_ids = list(texts)
         self._words = CountVectorizer(token_pattern=_TOKEN)
@@ -53,7 +53,7 @@ class BM25(Searcher):
         return _run(self.name, queries, self.doc_ids, (asked @ self._weights).toarray(), k)
 
     def configuration(self) -> Mapping[str, Any]:
-        """The two parameters."""
+        """The two parameters, and what is searched in."""
         return {"name": self.name, "kind": "bm25", **self._settings}
 
 
@@ -63,7 +63,8 @@ class LSA(Searcher):
     def __init__(
         self, documents: Documents, name: str = "lsa", *, dimensions: int = 150, seed: int = 0
     ) -> None:
-        self.name, self._settings = name, {"dimensions": dimensions, "seed": seed}
+        self.name = name
+        self._settings = {"dimensions": dimensions, "seed": seed, "documents": documents.digest}
         texts = documents.texts()
         self.doc_ids = list(texts)
         self._words = TfidfVectorizer(token_pattern=_TOKEN, sublinear_tf=True)
@@ -85,7 +86,7 @@ class LSA(Searcher):
         return made
 
     def configuration(self) -> Mapping[str, Any]:
-        """The two parameters."""
+        """The two parameters, and what is searched in."""
         return {"name": self.name, "kind": "lsa", **self._settings}
 
 

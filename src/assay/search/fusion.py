@@ -39,13 +39,17 @@ class Fuse:
             raise InputError(f"fuse.weights are numbers of 0 or more, not all 0, found {list(weights)}")
         self.by, self.k, self.weights, self.normalise = by, k, weights, normalise
 
+    def refuse(self, rankings: int) -> None:
+        """Refuse so many rankings where there are weights for more or fewer."""
+        if self.weights is not None and len(self.weights) != rankings:
+            raise InputError(
+                f"fuse.weights: expected {rankings}, one for each ranking, found {len(self.weights)}"
+            )
+
     def __call__(self, rankings: Sequence[Ranked]) -> Ranked:
         """The rankings as one, best first; of documents with the same score the first seen comes first."""
+        self.refuse(len(rankings))
         weights = [1.0] * len(rankings) if self.weights is None else list(self.weights)
-        if len(weights) != len(rankings):
-            raise InputError(
-                f"fuse.weights: expected {len(rankings)}, one for each ranking, found {len(weights)}"
-            )
         worths = [self._ranks(found) if self.by == "rrf" else self._scores(found) for found in rankings]
         made = dict.fromkeys((doc for found in rankings for doc, _ in found), 0.0)
         for weight, (worth, otherwise) in zip(weights, worths, strict=True):

@@ -70,8 +70,8 @@ class Journal:
         self._place = -1
 
     @contextmanager
-    def opened(self) -> Iterator[Self]:
-        """The journal, read and ready for more; others are kept out until it is closed."""
+    def opened(self, again: bool = False) -> Iterator[Self]:
+        """The journal, read (or begun `again`) and ready for more; others are kept out until it is closed."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._place = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
@@ -79,6 +79,8 @@ class Journal:
             raise _unwritable(self.path, error) from None
         try:
             self._lock()
+            if again:  # only now: what another run writes is not ours to drop
+                os.ftruncate(self._place, 0)
             self._read()
             yield self
         finally:

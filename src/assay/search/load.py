@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Thread
 from typing import Any, NamedTuple
@@ -20,7 +19,8 @@ from assay.core.errors import InputError
 from assay.core.tables import Queries
 from assay.indexes.load import achieved, saturated
 from assay.indexes.timing import Monotonic, Ticks, Timed, open_loop, schedule
-from assay.search.searcher import Query, Searcher, SearchError, asked
+from assay.search.running import Attempt
+from assay.search.searcher import Searcher, SearchError, asked
 from assay.stats.histograms import Histogram
 from assay.stats.intervals import Estimate
 
@@ -119,7 +119,7 @@ def closed(
     n = most if requests is None else requests
     if not 0 < n <= most:
         raise InputError(f"requests: expected 1 to {most:,}, the cap, found {n:,}")
-    sent = _Sent(searcher, list(asked(queries)), k, timeout, n)
+    sent = _Sent(searcher, queries, k, timeout, n)
     sent.all(schedule(cap.rate, n), clients, lasting)  # due by the cap: sooner is not allowed
     return sent.load(clients)
 
@@ -140,17 +140,19 @@ def opened(
     n = math.floor(rate * seconds)
     if not n:
         raise InputError(f"seconds: expected time for a request at {rate:g} a second, found {seconds:g}")
-    sent = _Sent(searcher, list(asked(queries)), k, timeout, n)
+    sent = _Sent(searcher, queries, k, timeout, n)
     return sent.load(clients, rate, sent.all(schedule(rate, n), clients, cap.seconds))
 
 
 class _Sent:
     """When each request was sent and answered; −1: it was not."""
 
-    def __init__(self, searcher: Searcher, queries: Sequence[Query], k: int, timeout: float, n: int) -> None:
-        self._searcher, self._queries, self._k, self._timeout = searcher, queries, k, timeout
+    def __init__(self, searcher: Searcher, queries: Queries, k: int, timeout: float, n: int) -> None:
+        searcher.refuse(queries)
+        self._queries, self._k, self._timeout = list(asked(queries)), k, timeout
         self._starts, self._ends = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
         self._problems: dict[int, SearchError] = {}
+        self._ask = Attempt(searcher, k, timeout)
         self._now, self._until = time.perf_counter_ns, 0
 
     def all(self, due: Ticks, clients: int, seconds: float) -> Ticks:
@@ -172,13 +174,11 @@ class _Sent:
         if begin >= self._until:
             return
         self._starts[i] = begin
-        try:
-            self._searcher.ask(self._queries[i % len(self._queries)], k, self._timeout)
-            self._ends[i] = self._now()
-        except SearchError as error:
-            self._problems[i] = error
-        except (Exception, SystemExit) as error:
-            self._problems[i] = SearchError("failed", f"{type(error).__name__}: {error}")
+        end, found = self._ask(self._queries[i % len(self._queries)], begin)
+        if isinstance(found, SearchError):
+            self._problems[i] = found
+        else:
+            self._ends[i] = end
 
     def load(self, clients: int, rate: float | None = None, due: Ticks | None = None) -> Load:
         """What came of it: in an open loop of all that was due, in a closed one of what was sent."""

@@ -11,7 +11,7 @@ from typing import Any
 from assay.core.errors import UndecidableError
 from assay.core.tables import Run
 from assay.search.journal import Failure, Finished, Sitting
-from assay.search.searcher import Answer, Ranked
+from assay.search.searcher import Answer
 from assay.stats.histograms import Histogram
 from assay.stats.intervals import Estimate
 
@@ -48,23 +48,12 @@ class Outcome:
 
     def run(self) -> Run:
         """The documents of the queries that were answered."""
-        return self._run(self.name, {key: answer.documents for key, answer in self.answers.items()})
-
-    def stage_runs(self) -> dict[str, Run]:
-        """The documents after each stage of a pipeline, by its name."""
-        made: dict[str, dict[str, Ranked]] = {}
-        for key, answer in self.answers.items():
-            for stage in answer.stages:
-                made.setdefault(stage.name, {})[key] = stage.documents
-        return {name: self._run(name, found) for name, found in made.items()}
-
-    def _run(self, name: str, found: Mapping[str, Ranked]) -> Run:
-        rows = {key: dict(documents) for key, documents in found.items() if documents}
+        rows = {key: dict(answer.documents) for key, answer in self.answers.items() if answer.documents}
         if rows:
-            return Run(rows, name=name)
+            return Run(rows, name=self.name)
         kinds = "".join(f", {count} failed ({kind})" for kind, count in self.errors.most_common())
         raise UndecidableError(
-            f"{name} returned no document for any of {len(self.finished)} queries: "
+            f"{self.name} returned no document for any of {len(self.finished)} queries: "
             f"{len(self.empty)} were answered with none{kinds}"
         )
 
@@ -113,13 +102,27 @@ class Outcome:
 
     @property
     def cost(self) -> float | None:
-        """What all answers cost; None where no price is known."""
+        """What all answers cost, without what failed or was asked again; None where nothing has a price."""
         return sum(answer.cost for answer in self.answers.values()) or None
 
     @property
     def cost_per_1k(self) -> float | None:
-        """What 1,000 answers cost; None where no price is known."""
+        """What 1,000 answers cost; None where nothing has a price."""
         return self.cost and 1000 * self.cost / len(self.answers)
+
+    @property
+    def notes(self) -> list[str]:
+        """What must be known to read the numbers."""
+        made = []
+        ways = {(one.concurrency, one.rate) for one in self.sittings}
+        if len(ways) > 1:
+            told = ", ".join(
+                f"{n} at a time{f', {r:g}/s at most' if r else ''}" for n, r in sorted(ways, key=str)
+            )
+            made.append(f"latency and QPS are of sittings that asked in different ways ({told})")
+        if self.cost and self.attempts > len(self.answers):
+            made.append("the cost is that of the answers: what failed or was asked again is not in it")
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as plain data, without the documents."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from assay.core.digests import digest_of
 from assay.core.errors import InputError
 from assay.models.model import ModelError, Usage
 from assay.models.reranker import Reranker
@@ -60,6 +61,7 @@ class Filter:
         if (equals is None) == (column is None):
             raise InputError("a filter has either `equals`, a value, or `column`, one of the queries")
         self.values, self.of, self.equals, self.column = values, of, equals, column
+        self._digest = _digest(values)
         self.name = f"filter by {of}"
 
     def __call__(self, query: Query, found: Ranked) -> Ranked:
@@ -71,7 +73,7 @@ class Filter:
 
     def configuration(self) -> Mapping[str, Any]:
         """What is kept."""
-        return {"filter": self.of, "equals": self.equals, "column": self.column}
+        return {"filter": self.of, "equals": self.equals, "column": self.column, "values": self._digest}
 
 
 class Rerank:
@@ -83,6 +85,7 @@ class Rerank:
         if depth < 1:
             raise InputError(f"rerank.depth is 1 or more, found {depth}")
         self.model, self.texts, self.depth = model, texts, depth
+        self._digest = _digest(texts)
         self.name = f"rerank by {model.name}"
 
     @property
@@ -103,8 +106,8 @@ class Rerank:
         return made + [(doc, last - place) for place, (doc, _) in enumerate(rest, 1)]
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model, and how many it sees."""
-        return {"rerank": dict(self.model.configuration()), "depth": self.depth}
+        """The model, how many it sees, and what it reads."""
+        return {"rerank": dict(self.model.configuration()), "depth": self.depth, "texts": self._digest}
 
 
 class Pipeline(Searcher):
@@ -125,6 +128,8 @@ class Pipeline(Searcher):
             raise InputError(f"{name}: two stages are called {', '.join(twice)}: give them names that differ")
         self.name, self.sources, self.steps = name, list(sources), list(steps)
         self.fuse = fuse or (Fuse() if len(sources) > 1 else None)
+        if self.fuse:
+            self.fuse.refuse(len(sources))
 
     @property
     def shape(self) -> list[tuple[str, str]]:
@@ -169,6 +174,15 @@ class Pipeline(Searcher):
             "steps": [dict(step.configuration()) for step in self.steps],
         }
 
+    def identity(self) -> Mapping[str, Any]:
+        """Every stage, and where its source is."""
+        found = [{**s.searcher.identity(), "depth": s.depth} for s in self.sources]
+        return {**self.configuration(), "retrieve": found}
+
+    def wanted(self) -> set[str]:
+        """The columns without which a source cannot be asked."""
+        return {name for source in self.sources for name in source.searcher.wanted()}
+
     def close(self) -> None:
         """Close every source, and every model."""
         for source in self.sources:
@@ -179,6 +193,11 @@ class Pipeline(Searcher):
 
 
 FUSED = "fusion"
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    """A name for what documents have, in whatever order."""
+    return digest_of(repr(sorted((doc, repr(value)) for doc, value in values.items())).encode())
 
 
 def _timed(name: str, work: Callable[[], Ranked], stages: list[Stage]) -> Ranked:

@@ -19,6 +19,7 @@ from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
 from assay.core.errors import InputError
+from assay.core.secrets import hidden, named
 from assay.core.tables import Queries
 from assay.search.journal import Failure, Finished, Journal, Sitting
 from assay.search.outcome import Outcome
@@ -80,11 +81,10 @@ def run(
 ) -> Outcome:
     """Ask a system all queries; `journal` is a folder in which what is finished is kept, to go on later."""
     options = options or Options()
-    about = {"system": searcher.configuration(), "k": options.k, "queries": queries.digest}
+    searcher.refuse(queries)
+    about = {"system": searcher.identity(), "k": options.k, "queries": queries.digest}
     kept = Journal(journal, searcher.name, about) if journal is not None else None
-    if kept and options.again:
-        kept.path.unlink(missing_ok=True)
-    with kept.opened() if kept else nullcontext():
+    with kept.opened(options.again) if kept else nullcontext():
         earlier = _still_good(kept.finished, options) if kept else {}
         left = [query for query in asked(queries) if query.id not in earlier]
         sittings, found = _sat(searcher, left, options, kept, watch, earlier)
@@ -164,6 +164,7 @@ class _Asking:
         earlier: dict[str, Finished],
     ) -> None:
         self.searcher, self.options, self.journal = searcher, options, journal
+        self._ask = Attempt(searcher, options.k, options.timeout)
         self.finished = dict(earlier)
         self.queries = list(left)
         self.total = len(self.queries) + len(earlier)
@@ -258,7 +259,8 @@ class _Asking:
         now = time.perf_counter_ns()
         said = f"no answer within {self.options.timeout:g} s; the call still hangs"
         for call in list(self._calls.values()):
-            if call.deadline and call.deadline < now and call.claimed():
+            deadline = call.deadline  # once: its thread takes it away when it comes back
+            if deadline and deadline < now and call.claimed():
                 del self._calls[call.query.id]
                 self._put([call.failed(Failure("timeout", said))])
                 self._leave([now])
@@ -275,22 +277,13 @@ class _Asking:
                 waited, taken = begin - call.first, end - begin
                 return Finished(call.query.id, call.started, call.attempts, waited, taken, found)
             if call.end.locked() or not self._again(call, found):
-                return call.failed(Failure(found.kind, _words(found.said)))
+                return call.failed(Failure(found.kind, found.said))
         return None
 
     def _asked(self, call: _Call) -> tuple[int, int, Answer | SearchError]:
         """One attempt: when it began and ended, and what came of it."""
-        ask, k, timeout = self.searcher.ask, self.options.k, self.options.timeout
-        found: Answer | SearchError
-        begin = call.begin(timeout)
-        try:
-            found = ask(call.query, k, timeout)
-            end = time.perf_counter_ns()
-            found = _in_time(checked(found, k), end - begin, timeout)
-        except SearchError as error:
-            end, found = time.perf_counter_ns(), error
-        except BaseException as error:  # whatever it is, it is this query's end and not the run's
-            end, found = time.perf_counter_ns(), SearchError("failed", f"{type(error).__name__}: {error}")
+        begin = call.begin(self.options.timeout)
+        end, found = self._ask(call.query, begin)
         call.deadline = None
         return begin, end, found
 
@@ -305,6 +298,31 @@ class _Asking:
         elif hope:
             self._pace.wait(pause)
         return hope
+
+
+class Attempt:
+    """Asks a query once; what comes of it is an answer that can be scored, or an error without secrets."""
+
+    def __init__(self, searcher: Searcher, k: int, timeout: float) -> None:
+        self._searcher, self._k, self._timeout = searcher, k, timeout
+        self._names = named(repr(searcher.configuration()))
+
+    def __call__(self, query: Query, begin: int) -> tuple[int, Answer | SearchError]:
+        """When an attempt that began then ended, and what came of it."""
+        try:
+            found = self._searcher.ask(query, self._k, self._timeout)
+            end = time.perf_counter_ns()
+            return end, _in_time(checked(found, self._k), end - begin, self._timeout)
+        except SearchError as error:
+            end, said = time.perf_counter_ns(), self._words(error.said)
+            return end, SearchError(error.kind, said, again=error.again, after=error.after)
+        except BaseException as error:  # whatever it is, it is this query's end and not the run's
+            end, said = time.perf_counter_ns(), self._words(f"{type(error).__name__}: {error}")
+            return end, SearchError("failed", said)
+
+    def _words(self, said: str) -> str:
+        """What is kept of an error's words: no secret, no password of a URL, and no whole page."""
+        return re.sub(r"//[^/@\s]*@", "//…@", hidden(said, self._names))[:_LONGEST]
 
 
 def checked(answer: Any, k: int) -> Answer:
@@ -333,8 +351,3 @@ def _in_time(answer: Answer, taken: int, timeout: float) -> Answer:
     if taken > timeout * 1e9:
         raise SearchError("timeout", f"answered only after {taken / 1e9:.3g} s; the limit was {timeout:g} s")
     return answer
-
-
-def _words(said: str) -> str:
-    """What is kept of an error's words: no password of a URL, and no whole page."""
-    return re.sub(r"//[^/@\s]*@", "//…@", said)[:_LONGEST]

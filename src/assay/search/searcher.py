@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from assay.core.errors import AssayError
+from assay.core.errors import AssayError, InputError
 from assay.core.tables import Queries, Run
 
 Ranked = list[tuple[str, float]]  # documents with their scores, best first
@@ -71,6 +71,23 @@ class Searcher:
     def configuration(self) -> Mapping[str, Any]:
         """What makes it this search and no other, without secrets: it is shown, stored and hashed."""
         return {"name": self.name}
+
+    def identity(self) -> Mapping[str, Any]:
+        """What tells its answers from those of any other search: hashed only, and without secrets as well."""
+        return self.configuration()
+
+    def wanted(self) -> set[str]:
+        """The columns without which no query can be asked."""
+        return set()
+
+    def refuse(self, queries: Queries) -> None:
+        """Refuse queries that have not what every one of them is asked with."""
+        if missing := sorted(self.wanted() - set(queries.columns)):
+            there = ", ".join(name for name in queries.columns if name not in ("query_id", "text"))
+            raise InputError(
+                f"{self.name} puts {{{missing[0]}}} in what it asks; expected {{query}}, {{k}}, {{id}} "
+                f"or a column of the queries ({there or 'they have no other'})"
+            )
 
     def close(self) -> None:
         """Let go of what is held: connections, processes."""

@@ -39,7 +39,11 @@ def sections(found: Mapping[str, Bars]) -> list[Section]:
         parts, n = one.parts(), len(one.query_ids)
         total = sum(part.documents for part in parts)
         title = f"{name}: where {total:,} relevant documents of {n:,} queries went"
-        notes = [f"left out: {one.left_out:,} judged queries without an answer"] if one.left_out else []
+        notes = (
+            [f"left out: {one.left_out:,} judged queries without an answer, of it or of exact search"]
+            if one.left_out
+            else []
+        )
         made.append(_bars(title, parts, notes))
         head = ["after", "recall that is still possible", "change"]
         made.append(Section("", [], head, [_ceiling(ceiling) for ceiling in one.ceilings()]))

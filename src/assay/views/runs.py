@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Sequence
 
+from assay.core.secrets import hidden
+from assay.search.journal import Failure
 from assay.search.load import Load
 from assay.search.outcome import Outcome
 from assay.stats.histograms import Histogram, fewest
@@ -48,17 +50,26 @@ def _notes(outcomes: Sequence[Outcome]) -> list[str]:
             made.append(f"{one.name}: {one.resumed:,} queries were finished before, and not asked again")
         if len(one.failed):
             made.append(f"{one.name}: what failed counts as nothing found; --retry-failed asks it again")
+        made += [f"{one.name}: {note}" for note in one.notes]
     return made
 
 
 def _failed(one: Outcome) -> list[str]:
+    kinds: dict[str, dict[str, str]] = {}  # the words by query
+    for query, failure in one.failed.items():
+        kinds.setdefault(_kind(failure), {})[query] = failure.said
     made = []
-    for kind, count in Counter(failure.kind for failure in one.failed.values()).most_common():
-        of_it = {query: failure.said for query, failure in one.failed.items() if failure.kind == kind}
-        named = ", ".join(list(of_it)[:_SHOWN]) + (" …" if count > _SHOWN else "")
+    for kind, of_it in sorted(kinds.items(), key=lambda item: -len(item[1])):
+        named = ", ".join(list(of_it)[:_SHOWN]) + (" …" if len(of_it) > _SHOWN else "")
         said = text.shorten(next(iter(of_it.values())), 100)
-        made.append(f"{one.name}: {count:,} {kind} ({named}), such as: {said}")
+        made.append(f"{one.name}: {len(of_it):,} {kind} ({named}), such as: {said}")
     return made
+
+
+def _kind(failure: Failure) -> str:
+    """The kind of a failure, with the status of a server: a 401 is another matter than a 500."""
+    status = re.search(r"\banswered (\d{3})\b", failure.said) if failure.kind == "status" else None
+    return f"{failure.kind} {status[1]}" if status else failure.kind
 
 
 def _stages(one: Outcome) -> list[list[str]]:
@@ -68,8 +79,8 @@ def _stages(one: Outcome) -> list[list[str]]:
     return rows
 
 
-def loaded(name: str, load: Load, slo_ms: float | None = None) -> list[Section]:
-    """How a system bore a load."""
+def loaded(name: str, load: Load, slo_ms: float | None = None, held_back: bool = False) -> list[Section]:
+    """How a system bore a load; `held_back`: by the cap, not by the system."""
     head = ["system", "loop", "clients", "offered/s", "answered/s", "requests", "failed", "unsent", *_HEADS]
     row = [name, "closed" if load.rate is None else "open", f"{load.clients}", _rate(load.rate)]
     row += [
@@ -81,11 +92,21 @@ def loaded(name: str, load: Load, slo_ms: float | None = None) -> list[Section]:
     ]
     notes = _withheld([load.latency])
     notes += [] if slo_ms is None else [f"within {slo_ms:g} ms: {_share(load.slo(slo_ms))} of all requests"]
-    notes += [
-        "saturated: it fell behind what was offered, so that its latencies are but a bound"
-    ] * load.saturated
-    notes += [f"{count:,} {kind}" for kind, count in load.errors.most_common()]
+    notes += ["held back by --max-rate: it may well answer more than that"] * held_back
+    notes += _failures(load)
     return [Section("Under load", notes, head, [row])]
+
+
+def _failures(load: Load) -> list[str]:
+    """Whether the system fell behind or answered nothing at all, what failed, and the words of one."""
+    made = []
+    if not load.answered.n:
+        made.append("nothing was answered: this says nothing of its speed")
+    elif load.saturated:
+        made.append("saturated: it fell behind what was offered, so that its latencies are but a bound")
+    made += [f"{count:,} {kind}" for kind, count in load.errors.most_common()]
+    said = hidden(load.timed.problem)
+    return [*made, f"such as: {text.shorten(said, 100)}"] if said else made
 
 
 _HEADS = [f"p{p} ms" for p in _TOLD]

@@ -133,8 +133,8 @@ def _unfit(made: Selection) -> str:
 
 
 def _kind(made: Selection, one: Candidate) -> str:
-    if one.trial.status == "failed":
-        return "failed"
+    if one.trial.status in ("failed", "skipped"):
+        return one.trial.status
     if one.trial.indexed is False:
         return "not indexed"
     return "of another K" if one.trial.k != made.k else "of which a figure is not known"

@@ -25,12 +25,11 @@ class Endpoint(Reranker):
         price_searches: float = 0.0,
         batch: int = 1000,
         timeout: float = 60.0,
-        retries: int = 5,
     ) -> None:
         super().__init__()
         self.model, self.batch = model, batch
         self.price, self.price_searches = price, price_searches  # of 1M tokens, of 1,000 searches
-        self._client = Client(Settings(base_url, key_env, timeout, retries))
+        self._client = Client(Settings(base_url, key_env, timeout))
 
     def scored(self, query: str, texts: list[str]) -> list[float]:
         """The score of each text, asked for in batches."""

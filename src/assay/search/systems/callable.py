@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from assay.core.digests import digest_of
 from assay.core.errors import ConfigurationError
 from assay.search.searcher import Query, SearchError
-from assay.search.systems.system import Found, System
+from assay.search.systems.system import Found, System, shown
 
 
 class Function(System):
@@ -22,9 +24,9 @@ class Function(System):
     """
 
     def __init__(self, name: str, *, function: str | Callable[..., Any], folder: str = ".") -> None:
-        shown = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
-        super().__init__(name, {"function": shown})
+        written = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
         self._call = _loaded(function, folder) if isinstance(function, str) else function
+        super().__init__(name, {"function": written, "module": _digest(self._call, written)})
         self._takes_query, self._takes_k = _taken(self._call)
 
     def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
@@ -52,7 +54,7 @@ def rows(found: Any) -> list[tuple[Any, Any]]:
     if isinstance(found, Mapping) and "documents" in found:
         found = found["documents"]
     if isinstance(found, str | bytes | Mapping) or not hasattr(found, "__iter__"):
-        raise SearchError("malformed", f"expected a list of documents, found {str(found)[:100]!r}")
+        raise SearchError("malformed", f"expected a list of documents, found {shown(found)!r}")
     return [_row(one) for one in found]
 
 
@@ -65,13 +67,13 @@ def _row(one: Any) -> tuple[Any, Any]:
         return one["id"], one.get("score")
     if isinstance(one, tuple | list):
         if len(one) != 2:
-            raise SearchError("malformed", f"expected an id and a score, found {str(one)[:100]}")
+            raise SearchError("malformed", f"expected an id and a score, found {shown(one)}")
         return one[0], one[1]
     return one, None
 
 
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:500]
+def _said(error: BaseException) -> str:
+    return shown(f"{type(error).__name__}: {error}", 500)
 
 
 def _loaded(function: str, folder: str) -> Callable[..., Any]:
@@ -83,10 +85,18 @@ def _loaded(function: str, folder: str) -> Callable[..., Any]:
         found: Any = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        said = f"expected module:function, found {function!r} ({error}); folder says where the module is"
-        raise ConfigurationError({"function": said}) from None
+    except (Exception, SystemExit) as error:  # the module is not ours: anything may come up in it
+        said = f"expected module:function, found {function!r} ({_said(error)})"
+        raise ConfigurationError({"function": f"{said}; folder says where the module is"}) from None
     return found  # type: ignore[no-any-return]
+
+
+def _digest(call: Callable[..., Any], function: str) -> str | None:
+    """A name for the files of a function, so that one that was edited is another; None without a file."""
+    modules = {function.partition(":")[0], getattr(call, "__module__", "")}
+    places = {getattr(sys.modules.get(name), "__file__", None) for name in modules}
+    found = [Path(place).read_bytes() for place in sorted(filter(None, places)) if Path(place).is_file()]
+    return digest_of(b"\0".join(found)) if found else None
 
 
 def _taken(call: Callable[..., Any]) -> tuple[bool, bool]:

@@ -17,10 +17,11 @@ from contextlib import suppress
 from typing import IO, Any
 
 from assay.core.errors import ConfigurationError
+from assay.core.secrets import hidden
 from assay.search.searcher import SearchError
 from assay.search.systems.callable import rows
 from assay.search.systems.service import MOST
-from assay.search.systems.system import Found, System
+from assay.search.systems.system import Found, System, shown
 from assay.search.systems.templates import filled
 
 _LAST = 300  # characters of what it printed to stderr
@@ -39,6 +40,7 @@ class Command(System):
         self._words = shlex.split(command) if isinstance(command, str) else list(command)
         if not self._words:
             raise ConfigurationError({"command": "expected a command, found none"})
+        self._template = None if lines else self._words
         self._lines, self._lock = lines, threading.Lock()
         self._kept: _Process | None = None
 
@@ -95,14 +97,18 @@ def _document(line: str) -> tuple[str, float | None]:
     try:
         return key, float(score) if tab else None
     except ValueError:
-        raise SearchError("malformed", f"expected an id, a tab and a score, found {line[:100]!r}") from None
+        raise SearchError("malformed", f"expected an id, a tab and a score, found {shown(line)!r}") from None
+
+
+def _text(printed: bytes | bytearray) -> str:
+    return shown(printed.decode(errors="replace"))
 
 
 def _checked(printed: bytes) -> bytes:
     try:
         json.loads(printed)
     except ValueError as error:
-        raise SearchError("malformed", f"the command printed no JSON ({error}): {printed[:60]!r}") from None
+        raise SearchError("malformed", f"the command printed no JSON ({error}): {_text(printed)!r}") from None
     return printed
 
 
@@ -140,7 +146,7 @@ class _Process:
                 raise self._ended(end)
             found += piece
         if found.index(b"\n") != len(found) - 1:
-            raise SearchError("malformed", f"expected one line, found more: {bytes(found[:100])!r}")
+            raise SearchError("malformed", f"expected one line, found more: {_text(found)!r}")
         return bytes(found)
 
     def rest(self, end: float) -> bytes:
@@ -183,7 +189,7 @@ class _Process:
         """The last that it printed to stderr."""
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - 4 * _LAST))
-        words = " ".join(self._errors.read().decode(errors="replace").split())[-_LAST:]
+        words = hidden(" ".join(self._errors.read().decode(errors="replace").split()))[-_LAST:]
         return f": {words}" if words else ""
 
     def kill(self) -> None:

@@ -25,6 +25,8 @@ class Http(System):
     page, pages are asked for until k documents are there, or a page brings nothing new.
     """
 
+    _given = System._given | {"page", "offset"}
+
     def __init__(
         self,
         name: str,
@@ -46,10 +48,11 @@ class Http(System):
         self._service = Service(url, headers, auth, max_bytes)
         path = self._service.parts._replace(scheme="", netloc="", fragment="").geturl()
         self._path = quote(path or "/", safe=_KEPT)
+        self._template = [url, body]
         self._method, self._body = method or ("GET" if body is None else "POST"), _expanded(body)
         self._ids, self._scores = Path(ids, "ids"), Path(scores, "scores") if scores else None
         self._next = Path(next_page, "next_page") if next_page else None
-        self._paged = bool({"page", "offset"} & mentioned([url, body]))
+        self._paged = bool({"page", "offset"} & mentioned(self._template))
 
     def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
         """The documents of as many pages as k needs."""

@@ -42,7 +42,7 @@ class Index(System):
         python: str | None = None,
     ) -> None:
         settings = {"engine": engine, "metric": metric, "build": build, "search": search, "threads": threads}
-        super().__init__(name, settings, encoder, encodes=True)
+        super().__init__(name, {**settings, "documents": documents.digest}, encoder, encodes=True)
         if metric not in METRICS:
             said = f"expected one of {', '.join(METRICS)}, found {metric!r}"
             raise ConfigurationError({"metric": said})

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.core.errors import ConfigurationError, MissingExtraError
-from assay.core.secrets import expanded, refuse_written
+from assay.core.secrets import expanded, expanded_url, refuse_written
 from assay.models.encoder import Encoder
 from assay.search.searcher import SearchError
-from assay.search.systems.system import Found, System
+from assay.search.systems.system import Found, System, shown
 
 try:
     from pymilvus import MilvusClient
@@ -53,7 +53,7 @@ class Milvus(System):
         self._how = {key: value for key, value in how.items() if value is not None}
         secret = expanded("token", token or "")
         try:
-            self._client: Any = MilvusClient(expanded("uri", uri), token=secret)
+            self._client: Any = MilvusClient(expanded_url("uri", uri), token=secret)
         except Exception as error:  # of the client or of gRPC
             raise ConfigurationError({"uri": f"cannot be reached: {_said(error)}"}) from None
 
@@ -76,7 +76,7 @@ class Milvus(System):
 
 
 def _said(error: Exception) -> str:
-    return " ".join(str(getattr(error, "message", None) or error).split())[:300]
+    return shown(" ".join(str(getattr(error, "message", None) or error).split()), 300)
 
 
 def _failed(error: Exception) -> SearchError:

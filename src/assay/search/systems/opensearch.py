@@ -8,7 +8,7 @@ from typing import Any
 from assay.models.encoder import Encoder
 from assay.search.searcher import SearchError
 from assay.search.systems.service import Service
-from assay.search.systems.system import Found, System
+from assay.search.systems.system import Found, System, shown
 from assay.search.systems.templates import Path, filled
 
 _TEXT = {"query": {"multi_match": {"query": "{query}"}}}
@@ -37,17 +37,15 @@ class OpenSearch(System):
         asked = {"size": "{k}", "_source": [field] if inside else False, **(body or _TEXT)}
         settings = {"url": url, "index": index, "body": asked, "document": document}
         super().__init__(name, {**settings, "headers": headers, "auth": auth}, encoder)
-        self._service, self._body = Service(url, headers, auth), asked
+        self._service, self._template = Service(url, headers, auth), asked
         self._path = f"{self._service.parts.path.rstrip('/')}/{index}/_search"
         self._ids = Path(f"$.hits.hits[*].{document}", "document")
 
     def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
         """The hits; an answer from a part of the shards is none."""
-        answer = self._service.call("POST", self._path, filled(self._body, values), timeout)
+        answer = self._service.call("POST", self._path, filled(self._template, values), timeout)
         if not isinstance(answer, dict) or "hits" not in answer:
-            raise SearchError(
-                "malformed", f"{self._service.where} answered without hits: {str(answer)[:100]}"
-            )
+            raise SearchError("malformed", f"{self._service.where} answered without hits: {shown(answer)}")
         if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
             raise SearchError(
                 "failed",

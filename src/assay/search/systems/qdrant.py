@@ -33,7 +33,7 @@ class Qdrant(System):
         super().__init__(name, settings, encoder, encodes=True)
         self._service = Service(url, {"api-key": api_key} if api_key else None)
         asked["with_payload"] = [document] if document else None
-        self._asked = {key: value for key, value in asked.items() if value is not None}
+        self._template = {key: value for key, value in asked.items() if value is not None}
         self._path = (
             f"{self._service.parts.path.rstrip('/')}/collections/{quote(collection, safe='')}/points/query"
         )
@@ -41,7 +41,7 @@ class Qdrant(System):
 
     def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
         """The nearest points."""
-        body = {"query": values["vector"], "limit": k, **filled(self._asked, values)}
+        body = {"query": values["vector"], "limit": k, **filled(self._template, values)}
         answer = self._service.call("POST", self._path, body, timeout)
         return zip(self._ids.all(answer), Path("$.result.points[*].score").all(answer), strict=True)
 

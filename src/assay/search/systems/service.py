@@ -23,11 +23,12 @@ from assay.core.http import (
     waiting,
     words,
 )
-from assay.core.secrets import expanded, refuse_written
+from assay.core.secrets import expanded, expanded_url, hidden, named, refuse_written
 from assay.search.searcher import SearchError
 
 MOST = 10_000_000  # bytes of an answer
 _AGAIN = (408, 425)  # below 500, and yet worth another try
+_LOOKED_AT = 100_000  # bytes of an answer in which words for an error are looked for
 
 
 class Service:
@@ -42,6 +43,7 @@ class Service:
         self.where = f"{self.parts.scheme}://{self.parts.hostname}{port}"
         self._headers = {"Accept": "application/json", **_expanded(headers or {})}
         self._basic = basic(expanded("auth", auth)) if auth else basic_of(self.parts)
+        self._names = named(f"{url} {headers} {auth}")
         self._own, self._links = threading.local(), list[Link]()
 
     def call(self, method: str, path: str, body: Any, timeout: float | None) -> Any:
@@ -59,8 +61,8 @@ class Service:
         except BROKEN as error:
             raise self._broken(error) from None
         if not 200 <= answer.status < 300:
-            raise _failure(self.where, answer, self._basic.get("Authorization", "Basic …")[6:])
-        return _read(self.where, answer)
+            raise self._failure(answer)
+        return self._read(answer)
 
     def _link(self) -> Link:
         link: Link | None = getattr(self._own, "link", None)
@@ -74,6 +76,34 @@ class Service:
         return SearchError(
             "connection", f"{self.where} cannot be reached: {words(error)}", again=not untrusted
         )
+
+    def _failure(self, answer: Response) -> SearchError:
+        status, after = answer.status, waiting(answer.headers.get("Retry-After"))
+        said = f"{self.where} answered {status}"
+        if 300 <= status < 400:
+            to = urlsplit(answer.headers.get("Location", ""))._replace(query="", fragment="").geturl()
+            told = f"{said} and sends to {self._hidden(to) or 'nowhere'}: give that as url"
+            return SearchError("status", told)
+        said = f"{said}: {self._hidden(_words(answer))[:300]}"
+        if status == 429:
+            return SearchError("limited", said, again=True, after=after)
+        return SearchError("status", said, again=status >= 500 or status in _AGAIN, after=after)
+
+    def _read(self, answer: Response) -> Any:
+        kind = answer.headers.get("Content-Type", "json")
+        try:
+            if "json" in kind.lower():
+                return json.loads(answer.body)
+            problem = f"{kind}, expected JSON"
+        except ValueError as error:
+            problem = f"no JSON ({error})"
+        shown = self._hidden(answer.body[:_LOOKED_AT].decode(errors="replace"))[:60]
+        raise SearchError("malformed", f"{self.where} answered with {problem}: {shown!r}")
+
+    def _hidden(self, text: str) -> str:
+        """A text without secrets, nor the name and password as they are sent; only then may it be cut."""
+        sent = self._basic.get("Authorization", "Basic …")[6:]
+        return hidden(text.replace(sent, "…"), self._names)
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -94,7 +124,7 @@ def _refuse_secrets(url: str, headers: Mapping[str, str], auth: str | None) -> N
 
 def _parsed(url: str) -> SplitResult:
     try:
-        return parsed(expanded("url", url), ("http", "https"))
+        return parsed(expanded_url("url", url), ("http", "https"))
     except ConfigurationError:
         raise
     except InputError:  # it would repeat what the environment has
@@ -105,36 +135,8 @@ def _expanded(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: expanded(f"headers.{name}", value) for name, value in headers.items()}
 
 
-def _failure(where: str, answer: Response, secret: str) -> SearchError:
-    status = answer.status
-    if 300 <= status < 400:
-        to = urlsplit(answer.headers.get("Location", ""))._replace(query="", fragment="").geturl()
-        return SearchError(
-            "status", f"{where} answered {status} and sends to {to or 'nowhere'}: give that as url"
-        )
-    after = waiting(answer.headers.get("Retry-After"))
-    said = f"{where} answered {status}: {_words(answer).replace(secret, '…')}"
-    if status == 429:
-        return SearchError("limited", said, again=True, after=after)
-    return SearchError("status", said, again=status >= 500 or status in _AGAIN, after=after)
-
-
 def _words(answer: Response) -> str:
     try:
-        return message(json.loads(answer.body))[:300]
+        return message(json.loads(answer.body))
     except ValueError:
-        return " ".join(answer.body[:1000].decode(errors="replace").split())[:300] or "no reason given"
-
-
-def _read(where: str, answer: Response) -> Any:
-    kind = answer.headers.get("Content-Type", "json")
-    if "json" not in kind.lower():
-        raise SearchError("malformed", f"{where} answered with {kind}, expected JSON: {_shown(answer)}")
-    try:
-        return json.loads(answer.body)
-    except ValueError as error:
-        raise SearchError("malformed", f"{where} answered with no JSON ({error}): {_shown(answer)}") from None
-
-
-def _shown(answer: Response) -> str:
-    return repr(answer.body[:60].decode(errors="replace"))
+        return " ".join(answer.body[:_LOOKED_AT].decode(errors="replace").split()) or "no reason given"

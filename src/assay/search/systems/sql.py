@@ -12,10 +12,10 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from assay.core.errors import ConfigurationError, MissingExtraError
-from assay.core.secrets import expanded, refuse_written
+from assay.core.secrets import expanded_url, refuse_written
 from assay.models.encoder import Encoder
 from assay.search.searcher import SearchError
-from assay.search.systems.system import Found, System
+from assay.search.systems.system import Found, System, shown
 
 _CAST = re.compile(r"(?<![:\w])(:\w+)::")  # SQLAlchemy sees no parameter before a cast of PostgreSQL
 _CANCELLED = "57014"  # PostgreSQL's state of a statement that was stopped
@@ -49,8 +49,12 @@ class SQL(System):
         except DBAPIError as error:
             raise _failed(error) from None
         except SQLAlchemyError as error:
-            raise SearchError("failed", str(error)[:300]) from None
+            raise SearchError("failed", shown(error, 300)) from None
         return [(row[0], row[1] if len(row) > 1 else None) for row in rows]
+
+    def wanted(self) -> set[str]:
+        """The columns that the statement binds."""
+        return self._bound - self._given
 
     def _limit(self, connection: Connection, timeout: float | None) -> None:
         """Let PostgreSQL stop a statement that takes too long; others cannot be told.
@@ -70,7 +74,7 @@ class SQL(System):
 def _engine(url: str) -> Any:
     try:
         refuse_written("url", "password", str(make_url(url).password or ""))
-        found = make_url(expanded("url", url))
+        found = make_url(expanded_url("url", url))
         found = found.set(drivername="postgresql+psycopg") if found.drivername == "postgresql" else found
         return create_engine(found, isolation_level="AUTOCOMMIT", poolclass=QueuePool, pool_size=0)
     except (ArgumentError, NoSuchModuleError) as error:
@@ -87,7 +91,7 @@ def _written(vector: list[float] | None) -> str | None:
 
 def _failed(error: DBAPIError) -> SearchError:
     """What the database said, without the statement and its values."""
-    said = " ".join(str(error.orig).split())[:300]
+    said = shown(" ".join(str(error.orig).split()), 300)
     if getattr(error.orig, "sqlstate", None) == _CANCELLED:
         return SearchError("timeout", said, again=True)
     lost = error.connection_invalidated or "connect" in said

@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
+from urllib.parse import urlsplit
 
+from assay.core.digests import digest_of
 from assay.core.errors import ConfigurationError
-from assay.core.secrets import hidden, named
+from assay.core.secrets import expanded_url, hidden, named
 from assay.core.settings import is_number
 from assay.models.encoder import Encoder
 from assay.models.model import ModelError, Usage
@@ -24,6 +26,9 @@ class System(Searcher):
 
     Settings hold what was written, `${NAME}` for what the environment has; so they can be shown.
     """
+
+    _template: Any = None  # what is filled for each query, where something is
+    _given = frozenset({"query", "k", "id", "vector"})  # beside the columns
 
     def __init__(
         self, name: str, settings: Mapping[str, Any], encoder: Encoder | None = None, encodes: bool = False
@@ -54,6 +59,16 @@ class System(Searcher):
         """The settings as they were written."""
         made = {"name": self.name, "kind": type(self).__module__.rpartition(".")[2], **self._settings}
         return made | ({"encoder": dict(self._encoder.configuration())} if self._encoder else {})
+
+    def identity(self) -> Mapping[str, Any]:
+        """The settings, and a digest of the address that the environment gives: another server is another."""
+        urls = [urlsplit(expanded_url(f, self._settings[f])) for f in ("url", "uri") if f in self._settings]
+        found = [(url.scheme, url.netloc.rpartition("@")[2], url.path) for url in urls]
+        return {**self.configuration(), "address": digest_of(repr(found).encode())}
+
+    def wanted(self) -> set[str]:
+        """The columns that the template names."""
+        return mentioned(self._template) - self._given
 
     def _values(self, query: Query, k: int) -> tuple[dict[str, Any], Usage]:
         values = {**query.columns, "query": query.text, "k": k, "id": query.id}
@@ -102,7 +117,12 @@ def identity(key: Any) -> str:
     """The id of a document as text."""
     if isinstance(key, str | int) and not isinstance(key, bool) and key != "":
         return str(key)
-    raise SearchError("malformed", f"expected text or a whole number as id, found {str(key)[:100]!r}")
+    raise SearchError("malformed", f"expected text or a whole number as id, found {shown(key)!r}")
+
+
+def shown(value: Any, most: int = 100) -> str:
+    """The beginning of what was found, for an error; cut only after secrets are out, or a part would stay."""
+    return hidden(str(value))[:most]
 
 
 def _number(key: str, score: Any) -> float:
@@ -111,9 +131,7 @@ def _number(key: str, score: Any) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(score, str) or not is_number(number):
-        raise SearchError(
-            "malformed", f"expected a number as the score of {key!r}, found {str(score)[:100]!r}"
-        )
+        raise SearchError("malformed", f"expected a number as the score of {key!r}, found {shown(score)!r}")
     return number
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay.core.errors import ConfigurationError
+from assay.core.secrets import hidden
 from assay.search.searcher import SearchError
 
 _PLACE = re.compile(r"(?<!\$)\{([A-Za-z_]\w*)\}")  # ${NAME} is of the environment
@@ -110,4 +111,4 @@ def _listed(value: Any, at: str) -> list[Any]:
 def _seen(value: Any) -> str:
     if isinstance(value, dict):
         return f"the keys {', '.join(list(value)[:10])}" if value else "an object without keys"
-    return f"a list of {len(value)}" if isinstance(value, list) else f"{str(value)[:60]!r}"
+    return f"a list of {len(value)}" if isinstance(value, list) else f"{hidden(str(value))[:60]!r}"

@@ -10,7 +10,7 @@ from assay.core.http import message
 from assay.models.encoder import Encoder
 from assay.search.searcher import SearchError
 from assay.search.systems.service import Service
-from assay.search.systems.system import Found, System
+from assay.search.systems.system import Found, System, shown
 from assay.search.systems.templates import Path, filled, mentioned
 
 
@@ -41,20 +41,18 @@ class Vespa(System):
             said = 'only {k} may stand in it; give parameters = { query = "{query}" } and write userQuery()'
             raise ConfigurationError({"yql": said})
         self._service = Service(url, headers)
-        self._asked = {key: value for key, value in asked.items() if value is not None}
+        self._template = {key: value for key, value in asked.items() if value is not None}
         self._path = f"{self._service.parts.path.rstrip('/')}/search/"
         self._id = Path(f"$.{document}", "document")
 
     def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
         """The hits; an answer from a part of the content is none."""
-        body = {**filled(self._asked, values), "hits": k}
+        body = {**filled(self._template, values), "hits": k}
         body |= {} if timeout is None else {"timeout": f"{timeout:g}s"}
         answer = self._service.call("POST", self._path, body, timeout)
         root = Path("$.root").one(answer)
         if not isinstance(root, dict):
-            raise SearchError(
-                "malformed", f"{self._service.where} answered without a root: {str(answer)[:100]}"
-            )
+            raise SearchError("malformed", f"{self._service.where} answered without a root: {shown(answer)}")
         if root.get("errors"):
             raise SearchError("failed", f"{self._service.where} failed: {message(root['errors'])}")
         if not root.get("coverage", {}).get("full", True):
