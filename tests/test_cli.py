@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import COMMANDS, demo, run
+from assay.cli import COMMANDS, demo
+from assay.cli import call as run
 from assay.indexes.study.findings import findings
 from assay.views.bench_parts import Told
 from studies import stated, study
@@ -331,8 +332,8 @@ def test_a_guide_is_scored_with_a_run_by_text(folder: Path, capsys: pytest.Captu
 def test_a_fault_of_the_program_is_not_taken_for_a_failed_gate(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from assay.cli import call as run
     from assay.cli import eval as scoring
-    from assay.cli import run
 
     def broken(arguments: object) -> None:
         raise ZeroDivisionError("whatever")

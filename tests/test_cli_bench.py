@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.cli.live import Live
 from assay.core.vectors import Neighbors
 from assay.datasets.vectors import read_neighbors, write_vectors

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.cli.bench_report import bench_commands
 from assay.datasets.generate import generate
 from assay.datasets.vectors import write_vectors

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.core.vectors import Neighbors
 from assay.datasets.generate import generate
 from assay.datasets.vectors import read_neighbors, read_vectors, write_neighbors, write_vectors

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.cli.experiments import ACTIONS, parser
 from assay.core.records import Experiment, Metric
 from assay.core.tables import Scores

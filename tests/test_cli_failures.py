@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 
 QRELS = "q1 0 a 1\nq1 0 x 0\nq2 0 c 1\nq2 0 x 0\nq3 0 d 1\nq3 0 x 0\n"
 RUN = "q1 Q0 a 1 0.9 t\nq2 Q0 x 1 0.9 t\nq2 Q0 c 2 0.8 t\nq3 Q0 x 1 0.9 t\n"

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.cli.gate import parser
 
 ASSAY = Path(sys.executable).with_name("assay")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.datasets import Collection, helpcentre, write
 from assay.project.init import ENDPOINTS, look
 from assay.project.systems import Systems

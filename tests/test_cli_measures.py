@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.measures import ALIASES, DEFINITIONS, Ranking, measure, parse
 from assay.measures.purposes import ADVICE, PURPOSES
 from assay.views import FORMATS

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from assay import Store
-from assay.cli import run
+from assay.cli import call as run
 from model_doubles import KEY, double
 from projects import MINE, QUERIES, asked, lines, project
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay import Store, read
-from assay.cli import run
+from assay.cli import call as run
 
 QRELS = "".join(f"q{i} 0 a 1\nq{i} 0 b 0\n" for i in range(30))
 GATE = """

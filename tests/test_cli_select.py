@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.datasets.vectors import write_vectors
 from assay.indexes.results import Results
 from benches import clustered, install_others

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.core.vectors import Held, Neighbors
 from assay.datasets.vectors import read_neighbors, write_neighbors, write_vectors
 from assay.indexes.truth import truth
@@ -151,7 +151,8 @@ def test_an_audit_of_our_own_truth_is_clean(folder: Path, capsys: pytest.Capture
 
 _INTERRUPTED = """
 import os, signal, sys
-from assay.cli import run, truth
+from assay.cli import call as run
+from assay.cli import truth
 def interrupt(self, done, total):
     if done > total / 2:
         os.kill(os.getpid(), signal.SIGINT)

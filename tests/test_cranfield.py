@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.core.tables import Qrels
 from assay.datasets import read
 

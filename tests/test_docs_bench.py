@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.cli.bench import parser
 from assay.datasets.vectors import write_vectors
 from benches import clustered

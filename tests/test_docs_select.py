@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import run
+from assay.cli import call as run
 from assay.cli.select import parser
 from assay.indexes.choice.floors import LESS, MORE
 from assay.indexes.choice.words import SAID

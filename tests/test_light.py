@@ -27,11 +27,11 @@ def test_importing_assay_loads_no_heavy_library() -> None:
 
 
 def test_help_loads_no_heavy_library() -> None:
-    assert heavy(loaded_by("from assay.cli import run\nrun(['--help'])")) == set()
+    assert heavy(loaded_by("from assay.cli import call\ncall(['--help'])")) == set()
 
 
 def test_version_loads_no_heavy_library() -> None:
-    assert heavy(loaded_by("from assay.cli import run\nrun(['--version'])")) == set()
+    assert heavy(loaded_by("from assay.cli import call\ncall(['--version'])")) == set()
 
 
 def test_scoring_a_small_file_loads_numpy_and_no_other_heavy_library(tmp_path: object) -> None:
@@ -40,7 +40,7 @@ def test_scoring_a_small_file_loads_numpy_and_no_other_heavy_library(tmp_path: o
         f"folder = pathlib.Path({str(tmp_path)!r})\n"
         "(folder / 'qrels').write_text('q 0 a 1\\n')\n"
         "(folder / 'run').write_text('q Q0 a 1 0.5 t\\n')\n"
-        "from assay.cli import run\n"
+        "from assay.cli import call as run\n"
         "assert run(['eval', str(folder / 'qrels'), str(folder / 'run')]) == 0"
     )
     assert heavy(loaded_by(code)) == {"numpy"}

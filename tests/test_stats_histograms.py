@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assay.core.errors import FormatError
@@ -38,6 +38,7 @@ def test_the_parts_add_up_to_the_whole_in_any_order(parts: list[list[int]]) -> N
     assert whole.n == sum(map(len, parts))
 
 
+@example([249], 249)
 @given(VALUES, st.integers(1, 10**12))
 def test_a_share_is_exact_for_a_limit_that_is_off_by_half_a_percent(values: list[int], limit: int) -> None:
     found = Histogram.of(values).share_within(limit / 1e6)

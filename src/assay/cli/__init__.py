@@ -31,7 +31,7 @@ def main() -> NoReturn:
     streams = (sys.stdout, sys.stderr)
     for stream in streams:
         stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # whatever the locale says
-    code = run(sys.argv[1:])
+    code = call(sys.argv[1:])
     for stream in streams:
         try:
             stream.flush()
@@ -40,7 +40,7 @@ def main() -> NoReturn:
     os._exit(code)
 
 
-def run(argv: list[str]) -> int:
+def call(argv: list[str]) -> int:
     """Run a command; the result is the exit code."""
     if not argv or argv[0] in ("-h", "--help"):
         print(help_text())

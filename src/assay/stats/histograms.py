@@ -70,7 +70,8 @@ class Histogram:
         >>> Histogram.of([2_000_000, 9_000_000]).share_within(5, unanswered=2).value
         0.25
         """
-        within = sum(count for low, count in self.counts.items() if low <= ms * 1e6)
+        limit = ms * 1e6 * (1 + 1e-12)  # the product may be rounded down
+        within = sum(count for low, count in self.counts.items() if low <= limit)
         return wilson(within, self.n + unanswered)
 
     def to_dict(self) -> dict[str, int]:
