@@ -208,13 +208,7 @@ def main() -> None:
         "stalled": lambda: stalled(1100 if chosen.quick else 13_500),
     }
     print(" · ".join(f"{name} {value}" for name, value in report.machine().items()))
-    problems = []
-    for name in chosen.only:
-        text, wrong = parts[name]()
-        print(f"\n{text}", flush=True)
-        problems += wrong
-    print("\n" + ("Does not hold: " + "; ".join(problems) if problems else "All of it holds."))
-    sys.exit(bool(problems))
+    report.shown(parts[name] for name in chosen.only)
 
 
 if __name__ == "__main__":

@@ -421,13 +421,7 @@ def main() -> None:
         "power": lambda: powers(size, chosen.seed),
     }
     print(machine())
-    problems = []
-    for name in chosen.only:
-        text, wrong = parts[name]()
-        print(f"\n{text}", flush=True)
-        problems += wrong
-    print("\n" + ("Does not hold: " + "; ".join(problems) if problems else "All of it holds."))
-    sys.exit(bool(problems))
+    report.shown(parts[name] for name in chosen.only)
 
 
 if __name__ == "__main__":

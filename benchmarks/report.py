@@ -2,11 +2,13 @@
 
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
+from typing import NoReturn
 
 TOLERANCE = 1e-6
 PACKAGES = ("assay", "numpy", "polars", "pytrec_eval-terrier", "ranx", "numba", "ir_measures")
@@ -230,3 +232,14 @@ def markdown(samples: Samples, described: dict[str, str]) -> str:
     parts = [" · ".join(f"{name} {value}" for name, value in described.items()), LEGEND]
     sections = split(samples, lambda sample: sample.section)
     return "\n\n".join(parts + [TABLES[name](sections[name]) for name in TABLES if name in sections])
+
+
+def shown(parts: Iterable[Callable[[], tuple[str, list[str]]]]) -> NoReturn:
+    """Print each part as it is made, then what of it does not hold: leave with 1 where something does not."""
+    problems: list[str] = []
+    for make in parts:
+        text, wrong = make()
+        print(f"\n{text}", flush=True)
+        problems += wrong
+    print("\n" + ("Does not hold: " + "; ".join(problems) if problems else "All of it holds."))
+    sys.exit(bool(problems))

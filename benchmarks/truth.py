@@ -337,13 +337,7 @@ def main() -> None:
         "ray": lambda: cluster(5_000 if quick else 200_000),
     }
     print(machine())
-    problems = []
-    for name in chosen.only:
-        text, wrong = parts[name]()
-        print(f"\n{text}", flush=True)
-        problems += wrong
-    print("\n" + ("Does not hold: " + "; ".join(problems) if problems else "All of it holds."))
-    sys.exit(bool(problems))
+    report.shown(parts[name] for name in chosen.only)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,10 @@ import pytest
 
 import searches
 from assay.core.errors import ConfigurationError, InputError
-from assay.core.tables import Queries
-from assay.datasets import helpcentre
 from assay.indexes.engines.postgres import Server
-from assay.models.encoders.lsa import LSA
 from assay.models.model import ModelError, Usage
 from assay.search import Query, Searcher, SearchError
-from assay.search.searcher import asked
 from assay.search.systems import SYSTEMS, load, made, needs, problems
-from assay.search.systems.index import Index
 from assay.search.systems.service import Service
 from contracts.adapters import all_closed
 from contracts.doubles import Double, doubled
@@ -441,19 +436,3 @@ def test_the_real_server_of_milvus_is_searched(tmp_path: Path) -> None:
         process.stdin.close()
     assert run.returncode == 0, run.stderr[-2000:]
     assert json.loads(run.stdout.splitlines()[-1])[0] == ["7", 0.0]
-
-
-def test_exact_search_of_all_queries_at_once_is_that_of_each_by_itself() -> None:
-    queries, _, documents = helpcentre()
-    some = Queries({name: [*values[:20], values[0]] for name, values in queries.columns.items()} | {
-        "query_id": [*queries.ids[:20], "nothing"], "text": [*queries.columns["text"][:20], ""],
-    })  # fmt: skip
-    encoder = LSA(dimensions=40)
-    encoder.fit(list(documents.texts().values()))
-    made = Index("exact", documents, encoder)
-    at_once = made.search(some, 10).to_dict()
-    one_by_one = {query.id: dict(made.ask(query, 10).documents) for query in asked(some)}
-    assert one_by_one.pop("nothing") == {}  # a vector of zeros has no direction
-    assert {query: list(found) for query, found in at_once.items()} == {
-        q: list(f) for q, f in one_by_one.items()
-    }

@@ -37,7 +37,7 @@ _EXAMPLES = """examples:
   assay run live --load 50 --seconds 30       an open loop: 50 requests a second, whatever comes back
 
 Runs, stages and figures are left in the folder runs; what is finished is not asked again, so that a run
-that was interrupted goes on with the same command. Another folder (-o) asks everything anew.
+that was interrupted goes on with the same command; --again asks everything anew.
 
 exit codes: 0 done; 1 queries failed; 2 wrong use or bad input; 3 nothing can be said
 """

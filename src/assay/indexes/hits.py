@@ -84,7 +84,7 @@ class Judge:
     def of_requests(self, queries: NDArray[np.int64], returned: Positions) -> NDArray[np.int64]:
         """The hits of each request, which was for the query of this number."""
         found = returned[:, : self.k]
-        new = _first(found)
+        new = first(found)
         member = new & _among(found, self._truth[queries])
         counts = member.sum(axis=1)
         if self._farthest is not None:
@@ -130,8 +130,8 @@ def _distinct(ordered: Positions) -> NDArray[np.bool_]:
     return made
 
 
-def _first(found: Positions) -> NDArray[np.bool_]:
-    """Where an id stands for the first time in its row."""
+def first(found: Positions) -> NDArray[np.bool_]:
+    """Where an id stands for the first time in its row; what is not an id stands nowhere."""
     order = np.argsort(found, axis=1, kind="stable")
     made = np.empty(found.shape, bool)
     np.put_along_axis(made, order, _distinct(np.take_along_axis(found, order, axis=1)), axis=1)

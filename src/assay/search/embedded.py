@@ -13,13 +13,11 @@ from assay.core.texts import Floats
 from assay.search.searcher import Answer, Query, Ranked, Searcher
 
 try:
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-    from sklearn.preprocessing import normalize
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    from assay.models.encoders import lsa
 except ImportError:
     raise MissingExtraError("scikit-learn", "searching in memory", "demo") from None
-
-_TOKEN = r"(?u)\w+(?:[-.]\w+)*"  # keeps codes and versions whole: tk-1207, 6.4
 
 
 class BM25(Searcher):
@@ -29,7 +27,7 @@ class BM25(Searcher):
         self.name, self._settings = name, {"k1": k1, "b": b, "documents": documents.digest}
         texts = documents.texts()
         self.doc_ids = list(texts)
-        self._words = CountVectorizer(token_pattern=_TOKEN)
+        self._words = CountVectorizer(token_pattern=lsa.TOKEN)
         counts = self._words.fit_transform(texts.values()).tocsr().astype(np.float64)
         lengths = np.asarray(counts.sum(axis=1)).ravel()
         holders = np.asarray((counts > 0).sum(axis=0)).ravel()
@@ -58,7 +56,7 @@ class BM25(Searcher):
 
 
 class LSA(Searcher):
-    """Latent semantic analysis: TF-IDF vectors in a space of few dimensions (Deerwester 1990)."""
+    """Latent semantic analysis: every document is compared with the query, by the encoder of that name."""
 
     def __init__(
         self, documents: Documents, name: str = "lsa", *, dimensions: int = 150, seed: int = 0
@@ -67,10 +65,9 @@ class LSA(Searcher):
         self._settings = {"dimensions": dimensions, "seed": seed, "documents": documents.digest}
         texts = documents.texts()
         self.doc_ids = list(texts)
-        self._words = TfidfVectorizer(token_pattern=_TOKEN, sublinear_tf=True)
-        table = self._words.fit_transform(texts.values())
-        self._space = TruncatedSVD(min(dimensions, min(table.shape) - 1), random_state=seed)
-        self._vectors = normalize(self._space.fit_transform(table))
+        self._encoder = lsa.LSA(dimensions=dimensions, seed=seed)
+        self._encoder.fit(list(texts.values()))
+        self._vectors = self._encoder.vectors(list(texts.values()), "document")
 
     def ask(self, query: Query, k: int, timeout: float | None = None) -> Answer:
         """The k best documents of a query."""
@@ -81,8 +78,7 @@ class LSA(Searcher):
         return _run(self.name, queries, self.doc_ids, self._scores(queries.columns["text"]), k)
 
     def _scores(self, texts: list[str]) -> Floats:
-        asked = normalize(self._space.transform(self._words.transform(texts)))
-        made: Floats = asked @ self._vectors.T
+        made: Floats = self._encoder.vectors(texts, "query") @ self._vectors.T
         return made
 
     def configuration(self) -> Mapping[str, Any]:

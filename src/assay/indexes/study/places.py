@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.vectors import Positions
+from assay.indexes.hits import first
 
 MISSING, AGAIN = -1, -2
 
@@ -28,15 +29,6 @@ def places(found: Positions, truth: Positions) -> NDArray[np.int64]:
     keys, wanted = (rows + np.take_along_axis(truth, order, axis=1)).ravel(), rows + found
     at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
     made: NDArray[np.int64] = np.where(keys[at] == wanted, order.ravel()[at], depth)
-    made[_repeated(found)] = AGAIN
+    made[~first(found)] = AGAIN
     made[found < 0] = MISSING
-    return made
-
-
-def _repeated(found: Positions) -> NDArray[np.bool_]:
-    order = np.argsort(found, axis=1, kind="stable")
-    ordered = np.take_along_axis(found, order, axis=1)
-    same, made = np.zeros(found.shape, bool), np.zeros(found.shape, bool)
-    same[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
-    np.put_along_axis(made, order, same, axis=1)
     return made

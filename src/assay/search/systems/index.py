@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from assay.core.errors import ConfigurationError, EngineError
-from assay.core.tables import Documents, Queries, Run
+from assay.core.tables import Documents
 from assay.core.vectors import METRICS, Held, Positions
 from assay.indexes.data import unit
 from assay.indexes.distances import of_pairs
 from assay.indexes.hosted import Hosted, Process
 from assay.indexes.truth import truth
 from assay.models.encoder import Encoder, Rows
-from assay.search.searcher import SearchError, asked
+from assay.search.searcher import SearchError
 from assay.search.systems.system import Found, System
 
 EXACT = "exact"
@@ -90,22 +90,6 @@ class Index(System):
         order = np.argsort(far, kind="stable")
         near = (1 - far if self._metric == "cosine" else 0.0 - far).tolist()
         return [(self._doc_ids[at[i]], near[i]) for i in order.tolist()]
-
-    def search(self, queries: Queries, k: int) -> Run:
-        """The nearest documents of each query; exact search looks at every vector once for all queries."""
-        if self._index is not None:
-            return super().search(queries, k)
-        vectors = self._encoder.encode([query.text for query in asked(queries)], "query")  # type: ignore[union-attr]
-        there = np.flatnonzero(self._possible(vectors))
-        rows, k = self._prepared(vectors[there]), min(k, len(self._base))
-        found = truth(self._base, Held(rows), k, self._metric, threads=self._threads)
-        assert found.distances is not None
-        near = 1 - found.distances if self._metric == "cosine" else 0.0 - found.distances
-        made = {
-            queries.ids[row]: dict(zip([self._doc_ids[i] for i in at], scores, strict=True))
-            for row, at, scores in zip(there.tolist(), found.positions.tolist(), near.tolist(), strict=True)
-        }
-        return Run(made, name=self.name)
 
     def _positions(self, row: Held, k: int, timeout: float | None) -> Positions:
         if self._index is None:
