@@ -2,9 +2,13 @@
 
 import gc
 import os
+import signal
 import sys
+import time
 from importlib import import_module
 from typing import NoReturn
+
+_BOUNCE = 1.0  # seconds in which a second Ctrl-C means no more than the first
 
 COMMANDS = {
     "demo": "the whole loop on built-in data",
@@ -31,13 +35,36 @@ def main() -> NoReturn:
     streams = (sys.stdout, sys.stderr)
     for stream in streams:
         stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # whatever the locale says
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as for a command put in the background
+        signal.signal(signal.SIGINT, Interruption())
     code = call(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over: only what was said is still to be written
     for stream in streams:
         try:
             stream.flush()
         except OSError:
             code = code or 1
     os._exit(code)
+
+
+class Interruption:
+    """Ctrl-C, once: pressed twice in a hurry it does not cut short what the first has set going.
+
+    >>> pressed = Interruption()
+    >>> try:
+    ...     pressed(2, None)
+    ... except KeyboardInterrupt:
+    ...     pressed(2, None)
+    """
+
+    def __init__(self) -> None:
+        self.last = -_BOUNCE
+
+    def __call__(self, number: int, frame: object) -> None:
+        """Called by the system with each Ctrl-C."""
+        before, self.last = self.last, time.monotonic()
+        if self.last - before > _BOUNCE:
+            raise KeyboardInterrupt
 
 
 def call(argv: list[str]) -> int:
