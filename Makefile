@@ -39,7 +39,7 @@ lint: .venv/test ## style, types and the order of imports
 
 test: lint ## everything that must hold
 	$(BIN)/python scripts/reference.py --check
-	$(BIN)/pytest
+	$(BIN)/pytest --durations=25
 
 bench: .venv/bench ## time Assay beside its peers; the tables of docs/benchmarks.md
 	$(BIN)/python benchmarks/measures.py

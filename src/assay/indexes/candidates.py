@@ -16,8 +16,7 @@ from assay.indexes.score_limits import Places, Singles
 _SPARE = 128  # places beyond k, at least
 _PRUNED = 256  # queries at once
 _AT_ONCE = 1 << 20  # pairs measured at once, in the end
-_PATIENCE = 16  # pairs for each query that may wait to be taken in
-_GATHERED = 4 << 20  # bytes of rows taken from the base at once
+_PATIENCE = 8  # pairs for each query that may wait to be taken in
 _MEASURED = 1 << 17  # numbers of rows measured at once: they stay in the cache
 
 
@@ -81,9 +80,12 @@ class Candidates:
             self._waiting.append(pairs)
             self._patience -= len(pairs.queries)
             if self._patience <= 0:
-                self._take_in()
+                self.take_in()
 
-    def _take_in(self) -> None:
+    def take_in(self) -> None:
+        """Take in what waits."""
+        if not self._waiting:
+            return
         pairs = Pairs.of(self._waiting)
         self._waiting, self._patience = [], _PATIENCE * len(self._count)
         while len(pairs.queries):
@@ -133,16 +135,16 @@ class Candidates:
         np.put_along_axis(made, order[:, : self.k], True, axis=1)
         return made
 
-    def nearest(self, made: Neighbors, first: int = 0) -> None:
-        """Write the nearest k of each query from a row on: nearest first, then in the base's order."""
-        if self._waiting:
-            self._take_in()
-        step = max(1, _AT_ONCE // self.places)
-        for start in range(0, len(self._count), step):
-            self._settle(np.arange(start, min(start + step, len(self._count))), made, first)
+    def shares(self, threads: int) -> list[Places]:
+        """The queries in parts that are settled at once, for some threads."""
+        n = len(self._count)
+        return np.array_split(np.arange(n), min(n, max(threads, -(-n * self.places // _AT_ONCE))))
 
-    def _settle(self, some: Places, made: Neighbors, first: int) -> None:
-        """Measure what may be near to some queries, and write down what is."""
+    def settle(self, some: Places, made: Neighbors, first: int) -> None:
+        """Measure what may be near to some queries, and write the nearest k of each from a row on.
+
+        They stand nearest first, then in the base's order.
+        """
         assert made.distances is not None
         queries, positions = self._near(some)
         far = measured(self.base, self.queries, queries, positions, self.metric)
@@ -171,12 +173,8 @@ def _moved(column: NDArray[Any], kept: Flags, front: Flags) -> NDArray[Any]:
 def measured(base: Vectors, queries: NDArray[Any], which: Places, positions: Places, metric: str) -> Doubles:
     """How far queries are from rows of the base, pair by pair, the base gone through in its order."""
     made, order = np.empty(len(which)), np.argsort(positions, kind="stable")
-    taken = max(1, _GATHERED // max(1, base.d * base.dtype.itemsize))
     step = max(1, _MEASURED // max(1, base.d))
-    for start in range(0, len(order), taken):
-        few = order[start : start + taken]
-        rows = base.take(positions[few])
-        for at in range(0, len(few), step):
-            some = few[at : at + step]
-            made[some] = of_pairs(metric, queries[which[some]], rows[at : at + step])
+    for start in range(0, len(order), step):
+        some = order[start : start + step]
+        made[some] = of_pairs(metric, queries[which[some]], base.take(positions[some]))
     return made

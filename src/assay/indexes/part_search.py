@@ -15,10 +15,7 @@ from assay.indexes.score_limits import Rows, Ruler, Sides, Singles, ruler, sides
 from assay.indexes.together import together
 
 BLOCK = 16384  # rows of the base that are made ready at once
-_QUERIES = 1024  # of a tile
-_WORTH = 128  # of a tile, at least, where there are more threads than tiles
-_ROWS = 2048  # of a tile, at least
-_TILE = _QUERIES * _ROWS  # numbers of a product, so that they stay in the cache
+_MANY = 512  # dimensions from which on a product takes much longer than to look through it
 _READY = 4 << 20  # bytes of rows made ready at once, so that they stay in the cache
 
 Seen = Callable[[int], None]
@@ -44,9 +41,11 @@ def search(
     the work is cut. `seen` is told the number of rows after each block.
     """
     measure = ruler(base, queries, task.metric)
-    tiles = list(_tiles(base, queries, task, measure, threads))
-    step = min(task.block, max(_ROWS, _READY // (4 * base.d + 4)))
-    spaces = [_Space(min(step, task.stop - task.start), base.d + 1) for _ in range(threads)]
+    shape = _shape(base.d)
+    tiles = _tiles(base, queries, task, measure, shape, threads)
+    most = min(task.block, max(shape.rows, _READY // (4 * base.d + 4)))
+    step = _even(task.stop - task.start, most, threads)
+    spaces = [_Space(step, base.d + 1, shape) for _ in range(threads)]
     suspicious = True  # of copies, until a block has few
 
     def sift(start: int) -> None:
@@ -67,10 +66,23 @@ def search(
             seen(len(block))
 
     together(sift, range(task.start, task.stop, step), threads)
-    shape = (len(queries), task.k)
-    made = Neighbors(np.full(shape, -1, np.int64), np.full(shape, np.nan))
-    together(lambda tile: tile.found.nearest(made, tile.first), tiles, threads)
+    made = Neighbors(*(np.full((len(queries), task.k), nothing) for nothing in (-1, np.nan)))
+    together(lambda tile: tile.found.take_in(), tiles, threads)
+    shares = [(tile, some) for tile in tiles for some in tile.found.shares(threads)]
+    together(lambda share: share[0].found.settle(share[1], made, share[0].first), shares, threads)
     return made
+
+
+class _Shape(NamedTuple):
+    """Of a product of matrices, at most."""
+
+    queries: int
+    rows: int
+
+
+def _shape(d: int) -> _Shape:
+    """Small enough to be looked through in the cache, or large, where that matters less than the product."""
+    return _Shape(2560, 2048) if d >= _MANY else _Shape(1024, 1024)
 
 
 class _Tile(NamedTuple):
@@ -81,20 +93,36 @@ class _Tile(NamedTuple):
     found: Candidates
 
 
-def _tiles(base: Vectors, queries: NDArray[Any], task: Task, measure: Ruler, threads: int) -> Iterator[_Tile]:
-    whole, n = sides(measure, queries), len(queries)
-    pieces = max(-(-n // _QUERIES), min(threads, n // _WORTH), 1)
-    for first, stop in pairwise(np.linspace(0, n, pieces + 1).astype(int).tolist()):
-        found = Candidates(base, queries[first:stop], task.k, task.metric)
-        yield _Tile(first, whole.part(first, stop), found)
+def _tiles(
+    base: Vectors, queries: NDArray[Any], task: Task, measure: Ruler, shape: _Shape, threads: int
+) -> list[_Tile]:
+    n, made = len(queries), list[_Tile]()
+    cuts = np.linspace(0, n, -(-n // shape.queries) + 1).astype(int).tolist()
+
+    def make(cut: tuple[int, int]) -> None:
+        some = queries[slice(*cut)]
+        made.append(_Tile(cut[0], sides(measure, some), Candidates(base, some, task.k, task.metric)))
+
+    together(make, pairwise(cuts), threads)
+    return sorted(made, key=lambda tile: tile.first)
+
+
+def _even(rows: int, most: int, threads: int) -> int:
+    """Rows of a block such that all threads have as many to do.
+
+    >>> _even(100, 30, 2), _even(100, 1000, 2)
+    (25, 50)
+    """
+    return -(-rows // (threads * -(-rows // (threads * most))))
 
 
 class _Space:
     """Memory that is used again and again: to be given new memory takes longer than to fill it."""
 
-    def __init__(self, rows: int, width: int) -> None:
-        self.ready = np.empty((rows, width), np.float32)
-        self._product, self._near = np.empty(_TILE, np.float32), np.empty(_TILE, np.bool_)
+    def __init__(self, rows: int, width: int, shape: _Shape) -> None:
+        self.ready, self.shape = np.empty((rows, width), np.float32), shape
+        size = shape.rows * shape.queries
+        self._product, self._near = np.empty(size, np.float32), np.empty(size, np.bool_)
 
     def tile(self, rows: int, queries: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Places for a product, and for what is near."""
@@ -106,7 +134,8 @@ def _sift(rows: Rows, tile: _Tile, before: int, space: _Space) -> None:
     """Find which rows may be near to which queries; `before` them some rows were looked at."""
     _, side, found = tile
     limit, count = found.limit, len(found.limit)
-    for start, stop in _steps(len(rows.factor), _TILE // count, max(before, _ROWS)):
+    most, least = space.shape.rows * space.shape.queries // count, max(before, space.shape.rows)
+    for start, stop in _steps(len(rows.factor), most, least):
         part = rows.part(start, stop)
         product, near = space.tile(stop - start, count)
         np.matmul(part.factor, side.factor, out=product)

@@ -63,7 +63,7 @@ class Ruler:
         body = factor[:, :-1]
         with np.errstate(over="ignore", invalid="ignore"):
             self._centred(block, body)
-            size: Singles = np.einsum("ij,ij->i", body, body)
+            size: Singles = np.vecdot(body, body)
             wild = self._wild(size, block, start)
             self._sized(factor, size)
         factor[wild] = 0
@@ -111,8 +111,10 @@ def _refuse(wild: Places, block: NDArray[Any], start: int, metric: str) -> None:
 
 
 def refuse_large(queries: NDArray[Any]) -> None:
-    """Refuse queries with numbers so large that their squares are none."""
-    large = np.abs(queries.astype(np.float64)).max(axis=1, initial=0) > _LARGEST
+    """Refuse queries with numbers so large that their squares are none; others than double have none."""
+    if queries.dtype != np.float64:
+        return
+    large = np.abs(queries).max(axis=1, initial=0) > _LARGEST
     if large.any():
         raise InputError(
             f"queries: the vector at position {int(large.argmax())} holds numbers beyond {_LARGEST:g}; "
@@ -127,11 +129,6 @@ class Sides:
     factor: Singles  # (d + 1) × queries
     fixed: Singles  # twice the error that all rows have
     slope: Singles  # twice the error for each unit of a row's size
-
-    def part(self, start: int, stop: int) -> Sides:
-        """Some of the queries."""
-        factor = np.ascontiguousarray(self.factor[:, start:stop])
-        return Sides(factor, self.fixed[start:stop], self.slope[start:stop])
 
 
 def ruler(base: Vectors, queries: NDArray[Any], metric: str) -> Ruler:

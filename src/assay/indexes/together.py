@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from threading import Event
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -20,10 +20,10 @@ def together(work: Callable[[T], None], items: Iterable[T], threads: int) -> Non
     >>> sorted(done)
     [1, 2, 3]
     """
-    waiting, stop = iter(items), Event()
+    waiting, stop, libraries = iter(items), Event(), ThreadpoolController()
 
     def one() -> None:
-        with threadpool_limits(1, user_api="blas"):  # some BLAS keep a number of threads for each thread
+        with libraries.limit(limits=1, user_api="blas"):  # some keep a number of threads for each thread
             for item in waiting:
                 if stop.is_set():
                     return
@@ -32,7 +32,7 @@ def together(work: Callable[[T], None], items: Iterable[T], threads: int) -> Non
     if threads == 1:
         one()
         return
-    with ThreadPoolExecutor(threads) as pool, threadpool_limits(1, user_api="blas"):
+    with ThreadPoolExecutor(threads) as pool, libraries.limit(limits=1, user_api="blas"):
         futures = [pool.submit(one) for _ in range(threads)]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
