@@ -1,11 +1,11 @@
 """What the harness costs: queries per second through Assay beside a bare loop over the same library.
 
-in one process: the code that Assay times with and a bare loop search the same index in turns, so that
-nothing else differs. This is what the clock costs, and the check (`LEAST`) holds to it.
+in one process: the code that Assay times with and a bare loop search the same index for the same arrays in
+turns, so that nothing else differs. This is what the harness costs, and the check (`LEAST`) holds to it.
 in processes of their own: what a sweep starts, beside two processes with a bare loop, all on the same
-processor with one thread, in turns. Where memory comes to lie differs from process to process, so many are
-started; how much the two bare ones differ from each other is how much means nothing.
-Run: .venv/bin/python benchmarks/harness.py [--rows 100000]
+processor with one thread, in turns. How much the two bare ones differ is how much means nothing.
+Where memory comes to lie differs from process to process, so both start many, and each start counts once.
+Run: .venv/bin/python benchmarks/harness.py [--rows 100000]; it takes a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ worker = Worker()
 worker.open(engine, {}, Setup("l2", d, 1, Path(path).parent))
 worker.index.index = index
 asked = Mapped(queries_path, queries.shape, np.dtype(np.float32))
+worker.ready(asked, np.arange(len(queries)))
+queries, rows = worker._rows(asked), worker._requests
 def through(mode):
-    if mode == "batch":
-        return len(queries) / worker.batch(asked, 10).seconds
-    worker.ready(asked, np.arange(len(queries)))
-    return len(queries) / worker.single(10).seconds
+    timed = worker.batch(asked, 10) if mode == "batch" else worker.single(10)
+    return len(queries) / timed.seconds
 for mode in ("single", "batch"):
     through(mode), loop(mode)
     for number in range(int(sys.argv[6])):
@@ -114,22 +114,9 @@ def main() -> None:
         inside = [row for name, path in saved.items() for row in within(name, path, queries)]
         beside = [row for name, path in saved.items() for row in compared(name, path, queries)]
     print("In one process, on the same index:\n")
-    print(
-        markdown(
-            ["engine", "mode", "ef", "bare loop /s", "through Assay /s", "Assay / bare (quartiles)"], inside
-        )
-    )
+    print(markdown(HEAD, inside))
     print("\nIn processes of their own:\n")
-    head = [
-        "engine",
-        "mode",
-        "ef",
-        "bare loop /s",
-        "through Assay /s",
-        "Assay / bare (quartiles)",
-        "bare / bare",
-    ]
-    print(markdown(head, beside))
+    print(markdown([*HEAD, "bare / bare"], beside))
     slow = [" ".join(row[:3]) for row in inside if float(row[-1].split()[0]) < LEAST]
     print("\n" + (f"Slower than {LEAST} of a bare loop: {', '.join(slow)}" if slow else "All of it holds."))
     sys.exit(bool(slow))
@@ -159,16 +146,27 @@ def within(engine: str, path: Path, queries: Mapped) -> list[list[str]]:
     """Both on one index, in turns."""
     rows = []
     for ef in BUDGETS:
-        with bare(engine, path, queries, ef, WITHIN, str(4 * ROUNDS)) as process:
-            found = [json.loads(line) for line in process.communicate()[0].splitlines()]
-        assert process.returncode == 0
+        starts = [started(engine, path, queries, ef) for _ in range(STARTS)]
         for mode in MODES:
-            pairs = [(mine, theirs) for of, mine, theirs in found if of == mode]
+            pairs = [found[mode] for found in starts]
             loops, mine = (
-                f"{median(column):,.0f}" for column in ([b for _, b in pairs], [a for a, _ in pairs])
+                f"{median(column):,.0f}" for column in zip(*[(b, a) for a, b in pairs], strict=True)
             )
             rows.append([engine, mode, str(ef), loops, mine, quartiles([a / b for a, b in pairs])])
     return rows
+
+
+def started(engine: str, path: Path, queries: Mapped, ef: int) -> dict[str, tuple[float, float]]:
+    """Queries per second through Assay and of the loop beside it, by mode, in one process."""
+    with bare(engine, path, queries, ef, WITHIN, str(2 * ROUNDS)) as process:
+        found = [json.loads(line) for line in process.communicate()[0].splitlines()]
+    assert process.returncode == 0
+    return {
+        mode: tuple(
+            median(column) for column in zip(*[both for of, *both in found if of == mode], strict=True)
+        )
+        for mode in MODES
+    }
 
 
 def compared(engine: str, path: Path, queries: Mapped) -> list[list[str]]:

@@ -1,6 +1,8 @@
 """What all tests share."""
 
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -20,6 +22,25 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the sets in {SHARED} are not here")
     return SHARED
+
+
+Called = tuple[subprocess.CompletedProcess[str], Path]
+
+
+@pytest.fixture(scope="session")
+def called_demo(tmp_path_factory: pytest.TempPathFactory) -> Called:
+    """What the demo said, and the folder in which it was called, once for all tests: only to be read."""
+    folder = tmp_path_factory.mktemp("called")
+    command = [Path(sys.executable).with_name("assay"), "demo"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True), folder
+
+
+@pytest.fixture(scope="module")
+def demo(called_demo: Called, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder `assay-demo` that the demo leaves, to play with."""
+    done, folder = called_demo
+    assert done.returncode == 0, done.stderr
+    return Path(shutil.copytree(folder / "assay-demo", tmp_path_factory.mktemp("left") / "assay-demo"))
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import COMMANDS, demo
+from assay.cli import COMMANDS
 from assay.cli import call as run
+from assay.cli.demo import draw
 from assay.indexes.study.findings import findings
 from assay.views.bench_parts import Told
 from studies import stated, study
+
+Called = tuple[subprocess.CompletedProcess[str], Path]
 
 QRELS = "q1 0 a 2\nq1 0 b 1\nq2 0 c 1\n"
 RUN = "q1 Q0 b 1 0.9 t\nq1 Q0 a 2 0.8 t\nq2 Q0 x 1 0.7 t\n"
@@ -226,8 +229,8 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
-    done = assay("demo", cwd=tmp_path)
+def test_the_demo_scores_compares_explains_and_decides(called_demo: Called) -> None:
+    done, folder = called_demo
     assert done.returncode == 0, done.stderr
     for said in (
         "nDCG@10",
@@ -244,7 +247,8 @@ def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
     ):
         assert said in done.stdout
     left = "assay.toml base.fbin bench bench.html bench.toml bm25.run compare.html failures.html helpcentre"
-    assert sorted(os.listdir(tmp_path / "assay-demo")) == [
+    assert os.listdir(folder) == ["assay-demo"]
+    assert sorted(os.listdir(folder / "assay-demo")) == [
         *left.split(),
         "lsa.run",
         "queries.fbin",
@@ -254,23 +258,20 @@ def test_the_demo_scores_compares_explains_and_decides(tmp_path: Path) -> None:
     ]
 
 
-def test_what_the_demo_leaves_can_be_played_with(tmp_path: Path) -> None:
-    assert assay("demo", cwd=tmp_path).returncode == 0
-    folder = tmp_path / "assay-demo"
-    again = assay(
-        "eval", "helpcentre", "bm25.run", "lsa.run", "--by", "intent", "--by", "frequency", cwd=folder
-    )
+def test_what_the_demo_leaves_can_be_played_with(demo: Path) -> None:
+    argv = ("eval", "helpcentre", "bm25.run", "lsa.run", "--by", "intent", "--by", "frequency")
+    again = assay(*argv, cwd=demo)
     assert again.returncode == 0, again.stderr
     assert "intent: semantic" in again.stdout
     assert "frequency: head" in again.stdout
-    told = json.loads(assay("bench", "report", "bench", "--format", "json", cwd=folder).stdout)
+    told = json.loads(assay("bench", "report", "bench", "--format", "json", cwd=demo).stdout)
     graph, partition = (
         next(one for one in told["trials"] if one["label"].endswith(search))
         for search in ("efSearch=72", "nprobe=6")
     )  # the same mean recall, and not the same failures
     assert abs(graph["recall"]["value"] - partition["recall"]["value"]) < 0.01
     assert graph["zero_hit"]["low"] > partition["zero_hit"]["high"]
-    page = (folder / "bench.html").read_text(encoding="utf-8")
+    page = (demo / "bench.html").read_text(encoding="utf-8")
     assert "finds nothing for" in page.partition("<script")[0]
 
 
@@ -279,15 +280,15 @@ def test_without_altair_the_demo_has_no_figures_and_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     told = study(stated([1, 0, 9]))
-    demo.draw(Told(told, findings(told)), tmp_path)
+    draw(Told(told, findings(told)), tmp_path)
     assert "no figures: a report with figures needs altair" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []
 
 
-def test_the_demo_can_be_run_twice(tmp_path: Path) -> None:
-    first, second = (assay("demo", "--folder", "here", cwd=tmp_path) for _ in range(2))
-    assert first.stdout == second.stdout
-    assert os.listdir(tmp_path) == ["here"]
+def test_the_demo_can_be_run_twice(called_demo: Called, demo: Path) -> None:
+    again = assay("demo", cwd=demo.parent)
+    assert again.stdout == called_demo[0].stdout
+    assert os.listdir(demo.parent) == ["assay-demo"]
 
 
 def test_document_ids_that_never_match_are_warned_about(

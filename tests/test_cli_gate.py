@@ -28,14 +28,6 @@ FLOOR = '[[gate.rules]]\nmeasure = "Robustness-0.5@10"\nat_least = {}\n'
 COST = '[[gate.rules]]\nfigure = "cost"\nat_most = 0.05\n'
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the demo leaves."""
-    folder = tmp_path_factory.mktemp("demo")
-    subprocess.run([ASSAY, "demo", "--folder", folder], check=True, capture_output=True)
-    return folder
-
-
 def called(folder: Path, rules: str, *argv: str) -> tuple[int, str, str]:
     """`assay gate` as a shell calls it, in a project with these rules."""
     (folder / "assay.toml").write_text(PROJECT + rules)

@@ -31,14 +31,6 @@ def words(text: str) -> str:
     return re.sub(r"[·─●\s]+", " ", NUMBER.sub("0.0", text)).strip()
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the demo was run."""
-    folder = tmp_path_factory.mktemp("docs")
-    shell("assay demo", folder)
-    return folder
-
-
 def shell(command: str, folder: Path) -> str:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     done = subprocess.run(
@@ -53,11 +45,11 @@ def shell(command: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_commands_of_a_page_print_what_it_says(page: Path, place: Path) -> None:
+def test_the_commands_of_a_page_print_what_it_says(page: Path, demo: Path) -> None:
     for block in blocks(page):
         for command, printed in commands(block):
             if command.startswith("assay"):
-                got = shell(command, place)
+                got = shell(command, demo.parent)
                 assert words(got) == words(printed), command
                 close = zip(NUMBER.findall(got), NUMBER.findall(printed), strict=True)
                 assert all(abs(float(a) - float(b)) < 0.005 for a, b in close), command

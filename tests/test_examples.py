@@ -42,13 +42,6 @@ def github_script() -> str:
     return str(script)
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("demo")
-    subprocess.run([BIN / "assay", "demo", "--folder", folder], check=True, capture_output=True)
-    return folder
-
-
 @pytest.fixture
 def project(demo: Path, tmp_path: Path) -> Path:
     """A team's repository: the help centre, two runs, and the assay.toml to copy."""
