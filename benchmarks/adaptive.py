@@ -25,9 +25,9 @@ from assay.datasets.generate import generate
 from assay.indexes.adaptive.learning import learnt
 from assay.indexes.adaptive.training import tried
 from assay.indexes.engines.adaptive import Adaptive
+from assay.indexes.exact.truth import truth
 from assay.indexes.hits import Judge
 from assay.indexes.index import Setup
-from assay.indexes.truth import truth
 from assay.stats.comparison import Comparison, Subject, compare_columns
 
 K, DELTAS, TIMED = 10, (0.1, 0.3, 0.5, 0.9), 2000

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from assay.core.vectors import Mapped, Vectors
-from assay.indexes.hosted import Hosted, processors
+from assay.indexes.hosting.hosted import Hosted, processors
 from assay.views.text import markdown
 
 K = 10
@@ -75,7 +75,7 @@ WITHIN = """
 from pathlib import Path
 from assay.core.vectors import Mapped
 from assay.indexes.index import Setup
-from assay.indexes.worker import Worker
+from assay.indexes.hosting.worker import Worker
 worker = Worker()
 worker.open(engine, {}, Setup("l2", d, 1, Path(path).parent))
 worker.index.index = index

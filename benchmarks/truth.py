@@ -73,7 +73,7 @@ def clustered(n: int, d: int, seed: int) -> NDArray[np.float32]:
 
 def ours(base: NDArray[Any], queries: NDArray[Any], threads: int) -> Callable[[], NDArray[np.int64]]:
     from assay.core.vectors import Held
-    from assay.indexes.truth import truth
+    from assay.indexes.exact.truth import truth
 
     return lambda: truth(Held(base), Held(queries), K, "l2", threads=threads).positions
 
@@ -119,7 +119,7 @@ def limited(folder: str, rows: str, spare: str) -> dict[str, float]:
     import resource
 
     from assay.core.vectors import Held, Mapped
-    from assay.indexes.truth import truth
+    from assay.indexes.exact.truth import truth
 
     queries = Held(np.load(f"{folder}/few.npy"))
     base = Mapped(f"{folder}/large", (int(rows), queries.d), np.dtype(np.float32))
@@ -256,7 +256,7 @@ def memory(rows: int, spare: int) -> tuple[str, list[str]]:
 def exact(n: int) -> tuple[str, list[str]]:
     """Bytes beside brute force with integers, as ids and as squared distances."""
     from assay.core.vectors import Held
-    from assay.indexes.truth import truth
+    from assay.indexes.exact.truth import truth
 
     say("exact")
     rng = np.random.default_rng(4)
@@ -282,8 +282,8 @@ def cluster(n: int) -> tuple[str, list[str]]:
     import ray
 
     from assay.core.vectors import Held
-    from assay.indexes.sharding import Ray
-    from assay.indexes.truth import truth
+    from assay.indexes.exact.sharding import Ray
+    from assay.indexes.exact.truth import truth
 
     say("ray")
     base, queries = Held(clustered(n, 96, 5)), Held(clustered(500, 96, 6))

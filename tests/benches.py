@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from assay.core.vectors import Held
-from assay.indexes.data import Data, data
-from assay.indexes.truth import truth
+from assay.indexes.exact.truth import truth
+from assay.indexes.sweeps.data import Data, data
 
 OTHERS = Path(__file__).parent / "others"
 

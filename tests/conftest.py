@@ -31,7 +31,7 @@ Called = tuple[subprocess.CompletedProcess[str], Path]
 def called_demo(tmp_path_factory: pytest.TempPathFactory) -> Called:
     """What the demo said, and the folder in which it was called, once for all tests: only to be read."""
     folder = tmp_path_factory.mktemp("called")
-    command = [Path(sys.executable).with_name("assay"), "demo"]
+    command = [str(Path(sys.executable).with_name("assay")), "demo"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True), folder
 
 

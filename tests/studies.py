@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from assay.core.vectors import Held, Neighbors
-from assay.indexes.data import Data
 from assay.indexes.hits import Hits
 from assay.indexes.study.observed import Distribution, Observed, Study
+from assay.indexes.sweeps.data import Data
 from assay.indexes.trials import Trial
 
 

@@ -20,8 +20,8 @@ from assay.cli import call as run
 from assay.cli.live import Live
 from assay.core.vectors import Neighbors
 from assay.datasets.vectors import read_neighbors, write_vectors
-from assay.indexes.results import Results
-from assay.indexes.sweep import Event
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.sweep import Event
 from assay.project.bench import Bench
 from assay.project.bench_settings import entry_in
 from benches import clustered, install_others

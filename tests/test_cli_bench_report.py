@@ -12,9 +12,9 @@ from assay.cli import call as run
 from assay.cli.bench_report import bench_commands
 from assay.datasets.generate import generate
 from assay.datasets.vectors import write_vectors
-from assay.indexes.results import Results
 from assay.indexes.study.findings import findings
 from assay.indexes.study.observed import Observed, Study
+from assay.indexes.sweeps.results import Results
 from assay.indexes.trials import Trial
 from assay.project.study import open_study
 from assay.views.bench_report import bench_report

@@ -11,7 +11,7 @@ import pytest
 
 from assay.cli import call as run
 from assay.datasets.vectors import write_vectors
-from assay.indexes.results import Results
+from assay.indexes.sweeps.results import Results
 from benches import clustered, install_others
 
 PUBLISHED = """algorithm,config,recall,robustness_0.1,qps

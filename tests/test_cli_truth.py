@@ -12,7 +12,7 @@ import pytest
 from assay.cli import call as run
 from assay.core.vectors import Held, Neighbors
 from assay.datasets.vectors import read_neighbors, write_neighbors, write_vectors
-from assay.indexes.truth import truth
+from assay.indexes.exact.truth import truth
 
 RNG = np.random.default_rng(3)
 BASE = RNG.integers(0, 4, (300, 6)).astype(np.float32)

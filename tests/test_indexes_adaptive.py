@@ -19,15 +19,15 @@ from assay.indexes.adaptive.landmarks import Landmarks, landmarks
 from assay.indexes.adaptive.learning import learnt
 from assay.indexes.adaptive.queries import drawn, read
 from assay.indexes.adaptive.training import Lesson, Tried, tried
-from assay.indexes.data import unit
 from assay.indexes.engines.adaptive import Adaptive
+from assay.indexes.exact.truth import truth
 from assay.indexes.hits import Hits, Judge
 from assay.indexes.index import Setup
-from assay.indexes.plan import Asking, Entry, cases
-from assay.indexes.results import Results
-from assay.indexes.summary import trials
-from assay.indexes.sweep import Options, Sweep
-from assay.indexes.truth import truth
+from assay.indexes.sweeps.data import unit
+from assay.indexes.sweeps.plan import Asking, Entry, cases
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import trials
+from assay.indexes.sweeps.sweep import Options, Sweep
 from assay.stats.comparison import Subject, compare_columns
 from benches import small
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.core.vectors import METRICS, Held, Neighbors
-from assay.indexes.audit import Audit, audit
-from assay.indexes.truth import truth
+from assay.indexes.exact.audit import Audit, audit
+from assay.indexes.exact.truth import truth
 
 RNG = np.random.default_rng(1)
 BASE = RNG.standard_normal((500, 8)).astype(np.float32) + 0.3

@@ -14,9 +14,9 @@ import pytest
 from assay.core.errors import AssayError, InputError
 from assay.core.vectors import Held, Positions
 from assay.indexes.engines import ENGINES
-from assay.indexes.hosted import Hosted
+from assay.indexes.hosting.hosted import Hosted
+from assay.indexes.hosting.worker import Built, Described
 from assay.indexes.index import Setup
-from assay.indexes.worker import Built, Described
 from engines import TRIALS, Trial
 
 N, D, K, QUERIES = 4000, 32, 10, 200

@@ -15,7 +15,7 @@ import pytest
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Held
 from assay.indexes.engines import load
-from assay.indexes.hosted import Hosted
+from assay.indexes.hosting.hosted import Hosted
 from assay.indexes.index import Index, Setup
 
 N, D, K = 2000, 16, 10

@@ -12,8 +12,8 @@ from assay.core.errors import FormatError, InputError
 from assay.core.vectors import Held, Neighbors
 from assay.indexes.foreign import import_results
 from assay.indexes.hits import Judge
-from assay.indexes.results import Results
-from assay.indexes.summary import trial, trials
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import trial, trials
 from foreign import ann_benchmarks, big_ann, fill, judge, qps_of, recall_of, robustness_of
 
 h5py = pytest.importorskip("h5py")

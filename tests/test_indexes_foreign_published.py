@@ -8,9 +8,9 @@ import pytest
 from assay.core.errors import FormatError
 from assay.indexes.foreign import figures_of, import_results
 from assay.indexes.foreign.curves import published
-from assay.indexes.results import Results
 from assay.indexes.study.observed import Observed
-from assay.indexes.summary import trial
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import trial
 from assay.indexes.trials import Spread, Trial, robustness_name, to_row
 from assay.stats.intervals import Estimate
 from assay.views.trials import trials_view

@@ -10,8 +10,8 @@ import pytest
 
 from assay.core.errors import FormatError, InputError, MissingExtraError
 from assay.indexes.foreign import import_results, kind_of
-from assay.indexes.results import Results
-from assay.indexes.summary import trial, trials
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import trial, trials
 from assay.indexes.trials import Trial
 from foreign import judge
 

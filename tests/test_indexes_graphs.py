@@ -8,7 +8,7 @@ import pytest
 
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Held, Positions
-from assay.indexes.hosted import Hosted
+from assay.indexes.hosting.hosted import Hosted
 
 N, D = 800, 31
 ROWS = np.random.default_rng(3).normal(size=(N, D)).astype(np.float32)

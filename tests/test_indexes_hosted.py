@@ -8,9 +8,9 @@ import pytest
 
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Held, Mapped
-from assay.indexes.guard import hard_queries, indexed
-from assay.indexes.hosted import Hosted, Process
-from assay.indexes.processes import marked
+from assay.indexes.hosting.hosted import Hosted, Process
+from assay.indexes.hosting.processes import marked
+from assay.indexes.sweeps.guard import hard_queries, indexed
 from benches import clustered, install_others
 
 BASE, QUERIES = clustered()

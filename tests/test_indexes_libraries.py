@@ -7,7 +7,7 @@ import pytest
 
 from assay.core.errors import InputError
 from assay.core.vectors import Held, Positions
-from assay.indexes.hosted import Hosted
+from assay.indexes.hosting.hosted import Hosted
 
 D, N = 31, 600
 ROWS = np.random.default_rng(3).normal(size=(N, D)).astype(np.float32)

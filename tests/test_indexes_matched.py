@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from assay.core.errors import ConfigurationError, InputError
 from assay.indexes.choice.matched import Match, Probe, first_reaching, match
 from assay.indexes.hits import Hits, Judge
-from assay.indexes.plan import Asking, Entry, Goal, Range, cases
-from assay.indexes.results import Results
-from assay.indexes.summary import trials
-from assay.indexes.sweep import Event, Options, Sweep
+from assay.indexes.sweeps.plan import Asking, Entry, Goal, Range, cases
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import trials
+from assay.indexes.sweeps.sweep import Event, Options, Sweep
 from assay.indexes.trials import Trial
 from benches import install_others, small
 

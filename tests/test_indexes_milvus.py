@@ -12,8 +12,8 @@ import pytest
 
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Held
-from assay.indexes.guard import hard_queries, indexed
-from assay.indexes.hosted import Hosted
+from assay.indexes.hosting.hosted import Hosted
+from assay.indexes.sweeps.guard import hard_queries, indexed
 
 ROOT = Path(__file__).parent.parent
 PYTHON = str(ROOT / ".venv-milvus" / "bin" / "python")  # the server needs a client of its time

@@ -8,8 +8,8 @@ import pytest
 
 from assay.core.errors import EngineError
 from assay.core.vectors import METRICS
-from assay.indexes.distances import of_pairs
 from assay.indexes.engines.qdrant import Edge, unindexed
+from assay.indexes.exact.distances import of_pairs
 from assay.indexes.index import Setup
 
 N, D, K = 3000, 24, 10

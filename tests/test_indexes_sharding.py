@@ -12,9 +12,9 @@ import pytest
 
 from assay.core.errors import MissingExtraError
 from assay.core.vectors import Held, Mapped, Neighbors
-from assay.indexes.part_results import forget
-from assay.indexes.sharding import Ray
-from assay.indexes.truth import truth
+from assay.indexes.exact.part_results import forget
+from assay.indexes.exact.sharding import Ray
+from assay.indexes.exact.truth import truth
 
 RNG = np.random.default_rng(2)
 BASE = RNG.standard_normal((4000, 12)).astype(np.float32)
@@ -25,7 +25,7 @@ _KILLED = """
 import os, signal, sys
 import numpy as np
 from assay.core.vectors import Held
-from assay.indexes.truth import truth
+from assay.indexes.exact.truth import truth
 base, queries = (Held(np.load(path)) for path in sys.argv[1:3])
 def kill(done, total):
     if done > float(sys.argv[4]) * total:
@@ -36,7 +36,7 @@ _LIMITED = """
 import resource, sys
 import numpy as np
 from assay.core.vectors import Held, Mapped
-from assay.indexes.truth import truth
+from assay.indexes.exact.truth import truth
 path, rows, spare = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 base = Mapped(path, (rows, 64), np.dtype(np.float32))
 queries = Held(np.load(sys.argv[4]))

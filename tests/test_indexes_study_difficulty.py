@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from assay.core.vectors import Held
-from assay.indexes.data import Data, data
+from assay.indexes.exact.truth import truth
 from assay.indexes.study.difficulty import difficulty, relations, spearman
-from assay.indexes.truth import truth
+from assay.indexes.sweeps.data import Data, data
 from studies import asked, plane, stated
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from assay.core.errors import ConfigurationError, FormatError, InputError
 from assay.indexes.hits import Judge
-from assay.indexes.plan import Asking, Build, Entry, cases, name_of
-from assay.indexes.results import Repetition, Results
-from assay.indexes.summary import scored, trial, trials
-from assay.indexes.sweep import Event, Options, Sweep
+from assay.indexes.sweeps.plan import Asking, Build, Entry, cases, name_of
+from assay.indexes.sweeps.results import Repetition, Results
+from assay.indexes.sweeps.summary import scored, trial, trials
+from assay.indexes.sweeps.sweep import Event, Options, Sweep
 from benches import OTHERS, install_others, small
 
 DATA = small()
@@ -284,8 +284,8 @@ import sys
 from pathlib import Path
 sys.path[:0] = {paths!r}
 from benches import small
-from assay.indexes.plan import Asking, Entry, cases
-from assay.indexes.sweep import Options, Sweep
+from assay.indexes.sweeps.plan import Asking, Entry, cases
+from assay.indexes.sweeps.sweep import Options, Sweep
 entries = [Entry("misbehaving", {{"seed": [1, 2]}}, {{"rows": [50, 300, 1500]}})]
 Sweep(small(), cases(entries, [Asking("batch"), Asking("single")]), sys.argv[1], Options(3, 3)).run()
 """

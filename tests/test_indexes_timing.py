@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.indexes import timing
-from assay.indexes.load import capacity, requests, saturated
-from assay.indexes.percentiles import fewest, latency, percentile_ms
-from assay.indexes.results import Results, once
-from assay.indexes.summary import trial
-from assay.indexes.timing import Ticks, Timed, closed_loop, open_loop, schedule
+from assay.indexes.hosting import timing
+from assay.indexes.hosting.load import capacity, requests, saturated
+from assay.indexes.hosting.percentiles import fewest, latency, percentile_ms
+from assay.indexes.hosting.timing import Ticks, Timed, closed_loop, open_loop, schedule
+from assay.indexes.sweeps.results import Results, once
+from assay.indexes.sweeps.summary import trial
 
 
 class Simulated:

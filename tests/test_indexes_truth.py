@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import METRICS, Held, Mapped, Neighbors
-from assay.indexes import candidates
-from assay.indexes.distances import of_pairs
-from assay.indexes.part_search import Task, search
-from assay.indexes.sharding import Threads, merged
-from assay.indexes.truth import truth
+from assay.indexes.exact import candidates
+from assay.indexes.exact.distances import of_pairs
+from assay.indexes.exact.part_search import Task, search
+from assay.indexes.exact.sharding import Threads, merged
+from assay.indexes.exact.truth import truth
 
 Array = NDArray[Any]
 

@@ -11,10 +11,10 @@ import pytest
 from assay.core.errors import ConfigurationError, FormatError, InputError
 from assay.core.vectors import Neighbors
 from assay.datasets.vectors import write_neighbors, write_vectors
-from assay.indexes.plan import Asking, Entry, Range
-from assay.indexes.results import Results
-from assay.indexes.sweep import Options
-from assay.indexes.truth import truth
+from assay.indexes.exact.truth import truth
+from assay.indexes.sweeps.plan import Asking, Entry, Range
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.sweep import Options
 from assay.project.bench import Bench, judge_of, measured
 from assay.project.bench_settings import bench_in, entry_in, size_of
 from benches import clustered

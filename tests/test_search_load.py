@@ -10,9 +10,9 @@ import pytest
 
 from assay.core.errors import InputError
 from assay.core.tables import Queries
-from assay.indexes.load import capacity
-from assay.indexes.percentiles import latency
-from assay.indexes.timing import Ticks, Timed, schedule
+from assay.indexes.hosting.load import capacity
+from assay.indexes.hosting.percentiles import latency
+from assay.indexes.hosting.timing import Ticks, Timed, schedule
 from assay.search import load
 from assay.search.load import Cap, closed, opened
 from assay.search.searcher import Answer, Query, SearchError

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assay.core.errors import FormatError
-from assay.indexes import percentiles
+from assay.indexes.hosting import percentiles
 from assay.stats.histograms import PERCENTILES, Histogram, fewest
 from assay.stats.intervals import wilson
 

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from assay.indexes.timing import Timed
+from assay.indexes.hosting.timing import Timed
 from assay.search.journal import Failure, Finished, Sitting
 from assay.search.load import Load
 from assay.search.outcome import Outcome

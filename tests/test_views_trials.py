@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from assay.indexes.engines import ENGINES, Parameter
+from assay.indexes.hosting.worker import Described
 from assay.indexes.trials import Spread, Trial
-from assay.indexes.worker import Described
 from assay.stats.intervals import Estimate
 from assay.views.engines import engines_view, parameters_view
 from assay.views.sections import WIDTH, render

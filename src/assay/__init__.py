@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from assay.evaluation.failures import failures as failures
     from assay.evaluation.gate import Verdict as Verdict
     from assay.evaluation.gate import gate as gate
+    from assay.indexes.exact.truth import truth as truth
     from assay.indexes.index import Index as Index
-    from assay.indexes.truth import truth as truth
     from assay.measures import Measure as Measure
     from assay.measures import measure as measure
     from assay.measures import parse as parse
@@ -77,7 +77,7 @@ _HOMES = {
     "assay.evaluation.failures": ("Failures", "failures"),
     "assay.evaluation.gate": ("Verdict", "gate"),
     "assay.indexes.index": ("Index",),
-    "assay.indexes.truth": ("truth",),
+    "assay.indexes.exact.truth": ("truth",),
     "assay.measures": ("Measure", "measure", "parse"),
     "assay.store.store": ("Store",),
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.indexes.distances import of_pairs
+from assay.indexes.exact.distances import of_pairs
 
 N, D = 41, 8
 

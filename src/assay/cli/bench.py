@@ -20,10 +20,10 @@ from assay.core.vectors import METRICS
 from assay.indexes.engines import ENGINES, others
 from assay.indexes.foreign import KINDS, import_results
 from assay.indexes.hits import POLICIES, Judge
-from assay.indexes.hosted import Process
-from assay.indexes.results import Results
-from assay.indexes.summary import trials
-from assay.indexes.sweep import Sweep
+from assay.indexes.hosting.hosted import Process
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import trials
+from assay.indexes.sweeps.sweep import Sweep
 from assay.indexes.trials import Trial, to_row
 from assay.project.bench import Bench, judge_in, judge_of, measured
 from assay.project.bench_settings import bench_in, entry_in

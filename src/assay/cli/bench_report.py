@@ -10,9 +10,9 @@ from typing import Any
 from assay.cli.parsers import add_format
 from assay.core.errors import InputError
 from assay.indexes.hits import POLICIES
-from assay.indexes.plan import MODES
 from assay.indexes.study.findings import findings
 from assay.indexes.study.observed import Observed, Study
+from assay.indexes.sweeps.plan import MODES
 from assay.indexes.trials import Trial
 from assay.project.bench_settings import value_of
 from assay.project.study import open_study

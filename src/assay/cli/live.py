@@ -8,9 +8,9 @@ from threading import Event as Flag
 from threading import Lock, Thread
 from typing import Self, TextIO
 
-from assay.indexes.plan import told
-from assay.indexes.summary import quick
-from assay.indexes.sweep import Event, Sweep
+from assay.indexes.sweeps.plan import told
+from assay.indexes.sweeps.summary import quick
+from assay.indexes.sweeps.sweep import Event, Sweep
 from assay.indexes.trials import spelled
 from assay.views.trials import LiveRow, live_table, told_in_words
 

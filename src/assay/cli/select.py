@@ -9,7 +9,7 @@ from assay.core.errors import InputError
 from assay.indexes.choice.selection import Selection, select
 from assay.indexes.choice.tradeoff import Plane, tradeoff
 from assay.indexes.hits import POLICIES
-from assay.indexes.plan import MODES
+from assay.indexes.sweeps.plan import MODES
 from assay.project.study import open_study
 from assay.views.selection import FORMATS, selection_view
 

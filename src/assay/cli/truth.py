@@ -98,8 +98,8 @@ def command(arguments: argparse.Namespace) -> int:
 def _compute(arguments: argparse.Namespace) -> int:
     from assay.datasets.vectors import write_neighbors
     from assay.datasets.vectors.formats import place, promised
-    from assay.indexes.part_results import forget
-    from assay.indexes.truth import cut_at
+    from assay.indexes.exact.part_results import forget
+    from assay.indexes.exact.truth import cut_at
 
     kind = ""
     if arguments.output:
@@ -120,9 +120,9 @@ def _compute(arguments: argparse.Namespace) -> int:
 
 def _found(arguments: argparse.Namespace, base: Vectors, queries: Vectors, metric: str) -> Neighbors:
     """The neighbours, one more than asked for, so that ties at k are seen."""
-    from assay.indexes.part_search import BLOCK
-    from assay.indexes.sharding import Ray
-    from assay.indexes.truth import truth
+    from assay.indexes.exact.part_search import BLOCK
+    from assay.indexes.exact.sharding import Ray
+    from assay.indexes.exact.truth import truth
 
     more = arguments.k + (arguments.k < len(base))
     runner = Ray(arguments.ray, arguments.threads) if arguments.ray else None
@@ -149,7 +149,7 @@ def _kept(output: str) -> Path:
 
 def _audit(arguments: argparse.Namespace) -> int:
     from assay.datasets.vectors import read_neighbors
-    from assay.indexes.audit import audit
+    from assay.indexes.exact.audit import audit
 
     given = read_neighbors(arguments.truth)
     base, queries, metric = _read(arguments)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import Neighbors, Positions, Vectors
-from assay.indexes.distances import of_pairs
+from assay.indexes.exact.distances import of_pairs
 from assay.measures.formulas import reaches
 
 POLICIES = ("ties", "strict")

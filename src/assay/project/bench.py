@@ -17,14 +17,14 @@ from assay.core.vectors_digest import digest
 from assay.datasets.vectors import metric_of, read_neighbors, read_vectors, write_neighbors
 from assay.datasets.vectors.convert import Some
 from assay.datasets.vectors.formats import chosen, place
-from assay.indexes.audit_sample import sampled
-from assay.indexes.data import Data, data
+from assay.indexes.exact.audit_sample import sampled
+from assay.indexes.exact.part_results import forget
+from assay.indexes.exact.truth import truth
 from assay.indexes.hits import Judge
-from assay.indexes.part_results import forget
-from assay.indexes.plan import Asking, Case, Entry, Goal, cases, name_of
-from assay.indexes.results import Results
-from assay.indexes.sweep import Options, Sweep, describe, refuse_metrics
-from assay.indexes.truth import truth
+from assay.indexes.sweeps.data import Data, data
+from assay.indexes.sweeps.plan import Asking, Case, Entry, Goal, cases, name_of
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.sweep import Options, Sweep, describe, refuse_metrics
 
 Progress = Callable[[int, int], None]
 _NEIGHBOURS = 100  # kept in a truth that is made, so that other k can be scored later

@@ -12,8 +12,8 @@ from assay.core.errors import ConfigurationError, InputError
 from assay.core.settings import Fields, is_number
 from assay.core.vectors import METRICS
 from assay.indexes.hits import POLICIES
-from assay.indexes.plan import MODES, Asking, Entry, Range
-from assay.indexes.sweep import Options
+from assay.indexes.sweeps.plan import MODES, Asking, Entry, Range
+from assay.indexes.sweeps.sweep import Options
 from assay.project.bench import Bench
 
 _UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}

@@ -14,9 +14,9 @@ from assay.core.errors import InputError
 from assay.core.vectors import Positions
 from assay.indexes.foreign import figures_of
 from assay.indexes.foreign.curves import published
-from assay.indexes.results import Results
 from assay.indexes.study.observed import Observed, Study, one_way
-from assay.indexes.summary import scored, trial
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import scored, trial
 from assay.indexes.trials import Trial
 from assay.project.bench import judge_in, measured
 from assay.views.trials import ordered_trials

@@ -13,9 +13,9 @@ from assay.indexes.choice.floors import Floor, figure, read_floor
 from assay.indexes.choice.selection import Candidate, Selection, select
 from assay.indexes.choice.space import OBJECTIVES, Tuning
 from assay.indexes.choice.tuning import Tried, Tuner
-from assay.indexes.plan import Asking, Entry
 from assay.indexes.study.observed import Observed, Study
-from assay.indexes.summary import trials
+from assay.indexes.sweeps.plan import Asking, Entry
+from assay.indexes.sweeps.summary import trials
 from assay.indexes.trials import Trial, to_row
 from assay.project.bench import Bench, Progress
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from assay.core.errors import InputError
 from assay.core.tables import Queries
-from assay.indexes.load import achieved, saturated
-from assay.indexes.timing import Monotonic, Ticks, Timed, open_loop, schedule
+from assay.indexes.hosting.load import achieved, saturated
+from assay.indexes.hosting.timing import Monotonic, Ticks, Timed, open_loop, schedule
 from assay.search.running import Attempt
 from assay.search.searcher import Searcher, SearchError, asked
 from assay.stats.histograms import Histogram

@@ -8,9 +8,9 @@ from typing import Any
 from assay.core.records import Experiment, Metric
 from assay.core.tables import Scores
 from assay.indexes.hits import Judge
-from assay.indexes.plan import name_of
-from assay.indexes.results import Results
-from assay.indexes.summary import per_query, scored
+from assay.indexes.sweeps.plan import name_of
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import per_query, scored
 from assay.indexes.trials import Trial
 from assay.store.saving import FORMULAS, code_version, environment
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.indexes.engines import Engine, Parameter
-from assay.indexes.worker import Described
+from assay.indexes.hosting.worker import Described
 from assay.views.sections import Section, render
 
 STYLES = ("table", "json", "md", "html")

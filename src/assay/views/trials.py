@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from assay.indexes.foreign.curves import published
-from assay.indexes.plan import MODES
 from assay.indexes.study.observed import Observed
+from assay.indexes.sweeps.plan import MODES
 from assay.indexes.trials import Spread, Trial, spelled, to_dict, to_row
 from assay.stats.intervals import Estimate
 from assay.views import text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from assay.indexes.audit import Audit
+from assay.indexes.exact.audit import Audit
 from assay.indexes.findings import Finding
 from assay.views.sections import Section, render
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import FormatError, InputError
-from assay.indexes.data import unit
 from assay.indexes.index import Rows, Setup
+from assay.indexes.sweeps.data import unit
 
 _FEWEST = 100  # training queries: half of them teach, half decide
 _MOVED = 0.5  # standard deviations of the base in each dimension

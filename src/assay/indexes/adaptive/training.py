@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.vectors import Held, Positions
+from assay.indexes.exact.truth import truth
 from assay.indexes.hits import Judge
 from assay.indexes.index import Rows, Setup
-from assay.indexes.truth import truth
 
 Ask = Callable[[Rows, int, int], Positions]  # queries, budget, k
 _SERVED = 0.999  # of the training queries: more budget would teach nothing

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import InputError
-from assay.indexes.percentiles import PERCENTILES
+from assay.indexes.hosting.percentiles import PERCENTILES
 from assay.indexes.study.observed import Observed
 from assay.indexes.trials import Trial
 

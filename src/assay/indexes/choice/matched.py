@@ -14,10 +14,10 @@ import numpy as np
 
 from assay.core.vectors import Vectors
 from assay.indexes.hits import Hits, Judge
-from assay.indexes.living import Living
-from assay.indexes.plan import Case, Goal, Goals, Range, name_of
-from assay.indexes.running import run
-from assay.indexes.summary import scored
+from assay.indexes.sweeps.living import Living
+from assay.indexes.sweeps.plan import Case, Goal, Goals, Range, name_of
+from assay.indexes.sweeps.running import run
+from assay.indexes.sweeps.summary import scored
 
 _ENOUGH = 1e-9  # a mean of shares is not exact
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.core.errors import InputError
 from assay.indexes.choice.floors import LATENCIES, Figure, Floor, refuse_twice
-from assay.indexes.plan import Asking, Build, Case, Entry, Goal, Goals, Range, ranges, told
+from assay.indexes.sweeps.plan import Asking, Build, Case, Entry, Goal, Goals, Range, ranges, told
 
 if TYPE_CHECKING:
     import optuna.trial

@@ -16,11 +16,11 @@ from assay.core.errors import MissingExtraError
 from assay.indexes.choice.floors import Figure, Floor, known
 from assay.indexes.choice.space import BUILT, Tuning, drawn_case
 from assay.indexes.hits import Judge
-from assay.indexes.plan import Case, name_of
-from assay.indexes.results import Results
 from assay.indexes.study.observed import Observed
-from assay.indexes.summary import scored, trial
-from assay.indexes.sweep import Event, Look, Planned, Sweep
+from assay.indexes.sweeps.plan import Case, name_of
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.summary import scored, trial
+from assay.indexes.sweeps.sweep import Event, Look, Planned, Sweep
 from assay.indexes.trials import Trial
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from lancedb.index import HnswFlat, HnswPq, HnswSq, IvfPq
 
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Positions
+from assay.indexes.hosting.processes import threads_of
 from assay.indexes.index import Index, Rows, Setup
-from assay.indexes.processes import threads_of
 
 _GRAPHS = {"IVF_HNSW_SQ": HnswSq, "IVF_HNSW_PQ": HnswPq, "IVF_HNSW_FLAT": HnswFlat}
 

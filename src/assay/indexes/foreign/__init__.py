@@ -14,8 +14,8 @@ from assay.indexes.foreign import annbenchmarks, bigann, kept, table, vectordbbe
 from assay.indexes.foreign.curves import published
 from assay.indexes.foreign.found import Found
 from assay.indexes.foreign.hdf5 import opened
-from assay.indexes.results import Results
 from assay.indexes.study.observed import Observed
+from assay.indexes.sweeps.results import Results
 from assay.indexes.trials import Trial
 
 KINDS: Mapping[str, Callable[[str], Iterator[Found]]] = {

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.vectors import METRIC_NAMES, Positions
-from assay.indexes.plan import name_of
-from assay.indexes.results import Repetition
+from assay.indexes.sweeps.plan import name_of
+from assay.indexes.sweeps.results import Repetition
 
 
 class Found(NamedTuple):

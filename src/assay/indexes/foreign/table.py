@@ -16,7 +16,7 @@ from assay.indexes.foreign.curves import USUAL_K, k_of, place, refuse_columns, r
 from assay.indexes.foreign.curves import reported as robustness
 from assay.indexes.foreign.found import Found, metric_of, told
 from assay.indexes.foreign.kept import value
-from assay.indexes.plan import MODES
+from assay.indexes.sweeps.plan import MODES
 
 SOURCE = "table"
 NOTE = "as reported; no neighbours to score"

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.vectors import Matrix, Positions
-from assay.indexes.data import Data, unit
-from assay.indexes.distances import of_pairs
+from assay.indexes.exact.distances import of_pairs
 from assay.indexes.study.observed import Observed
+from assay.indexes.sweeps.data import Data, unit
 from assay.stats.intervals import Estimate, wilson
 from assay.stats.resampling import resampled_means
 

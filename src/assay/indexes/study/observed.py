@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import Positions
-from assay.indexes.data import Data
 from assay.indexes.hits import Hits
+from assay.indexes.sweeps.data import Data
 from assay.indexes.trials import Trial, robustness_name
 from assay.measures.formulas import reaches
 from assay.stats.intervals import Estimate, estimate, normal_quantile, wilson

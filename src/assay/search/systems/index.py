@@ -11,10 +11,10 @@ import numpy as np
 from assay.core.errors import ConfigurationError, EngineError
 from assay.core.tables import Documents
 from assay.core.vectors import METRICS, Held, Positions
-from assay.indexes.data import unit
-from assay.indexes.distances import of_pairs
-from assay.indexes.hosted import Hosted, Process
-from assay.indexes.truth import truth
+from assay.indexes.exact.distances import of_pairs
+from assay.indexes.exact.truth import truth
+from assay.indexes.hosting.hosted import Hosted, Process
+from assay.indexes.sweeps.data import unit
 from assay.models.encoder import Encoder, Rows
 from assay.search.searcher import SearchError
 from assay.search.systems.system import Found, System

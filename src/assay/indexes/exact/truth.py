@@ -15,10 +15,10 @@ from threading import Lock
 from assay.core.errors import InputError
 from assay.core.vectors import Neighbors, Vectors, checked_metric
 from assay.core.vectors_check import refuse_faults, refuse_mismatch
-from assay.indexes.part_results import Checkpoint
-from assay.indexes.part_search import BLOCK, Task
-from assay.indexes.score_limits import refuse_large
-from assay.indexes.sharding import Progress, Runner, Threads, cut, merged
+from assay.indexes.exact.part_results import Checkpoint
+from assay.indexes.exact.part_search import BLOCK, Task
+from assay.indexes.exact.score_limits import refuse_large
+from assay.indexes.exact.sharding import Progress, Runner, Threads, cut, merged
 
 _PART = 8e12  # operations of a part: about a minute or two of work that an interruption may cost
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from assay.core.errors import EngineError
 from assay.core.vectors import Vectors
-from assay.indexes.hosted import Hosted, processors
-from assay.indexes.plan import Build
-from assay.indexes.results import Results
+from assay.indexes.hosting.hosted import Hosted, processors
+from assay.indexes.sweeps.plan import Build
+from assay.indexes.sweeps.results import Results
 
 if TYPE_CHECKING:
-    from assay.indexes.sweep import Options
+    from assay.indexes.sweeps.sweep import Options
 
 
 class Living:

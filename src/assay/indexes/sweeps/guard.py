@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.core.vectors import Held, Neighbors, Vectors
+from assay.indexes.exact.truth import truth
 from assay.indexes.hits import Judge
-from assay.indexes.hosted import Hosted
-from assay.indexes.truth import truth
+from assay.indexes.hosting.hosted import Hosted
 
 QUERIES = 256
 K = 10

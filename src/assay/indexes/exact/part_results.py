@@ -11,7 +11,7 @@ from assay.core.digests import digest_of
 from assay.core.files import put_in_place
 from assay.core.vectors import Neighbors, Vectors
 from assay.core.vectors_digest import digest
-from assay.indexes.part_search import Task
+from assay.indexes.exact.part_search import Task
 
 
 class Checkpoint:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.vectors import Neighbors, Vectors
-from assay.indexes.candidates import Candidates, Pairs
-from assay.indexes.score_limits import Rows, Ruler, Sides, Singles, ruler, sides
-from assay.indexes.together import together
+from assay.indexes.exact.candidates import Candidates, Pairs
+from assay.indexes.exact.score_limits import Rows, Ruler, Sides, Singles, ruler, sides
+from assay.indexes.exact.together import together
 
 BLOCK = 16384  # rows of the base that are made ready at once
 _MANY = 512  # dimensions from which on a product takes much longer than to look through it

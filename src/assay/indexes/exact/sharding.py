@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from assay.core.errors import MissingExtraError
 from assay.core.vectors import Neighbors, Vectors
-from assay.indexes.part_search import Seen, Task, search
+from assay.indexes.exact.part_search import Seen, Task, search
 
 
 class Runner(Protocol):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.vectors import Neighbors, Vectors
-from assay.indexes.distances import Doubles, of_pairs
-from assay.indexes.score_limits import Places, Singles
+from assay.indexes.exact.distances import Doubles, of_pairs
+from assay.indexes.exact.score_limits import Places, Singles
 
 _SPARE = 128  # places beyond k, at least
 _PRUNED = 256  # queries at once

@@ -8,12 +8,12 @@ import numpy as np
 
 from assay.core.errors import EngineError
 from assay.core.vectors import Positions, Vectors
-from assay.indexes.hosted import Hosted
-from assay.indexes.living import Living
-from assay.indexes.load import achieved, capacity, requests
-from assay.indexes.plan import Asking, Case
-from assay.indexes.results import Repetition, once
-from assay.indexes.timing import Ticks, Timed, schedule
+from assay.indexes.hosting.hosted import Hosted
+from assay.indexes.hosting.load import achieved, capacity, requests
+from assay.indexes.hosting.timing import Ticks, Timed, schedule
+from assay.indexes.sweeps.living import Living
+from assay.indexes.sweeps.plan import Asking, Case
+from assay.indexes.sweeps.results import Repetition, once
 
 _AHEAD = 50_000_000  # nanoseconds from now to the start of a schedule: every client is ready by then
 

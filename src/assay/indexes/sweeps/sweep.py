@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 from assay.core.errors import AssayError, ConfigurationError, EngineError
 from assay.core.vectors import Vectors
 from assay.indexes.choice.matched import Match, Probe, Probing, match
-from assay.indexes.data import Data, as_engines_take
-from assay.indexes.guard import Hard, hard_queries, indexed
 from assay.indexes.hits import Judge
-from assay.indexes.hosted import Process
-from assay.indexes.living import Living
-from assay.indexes.plan import Asking, Build, Case, contents, machine, name_of
-from assay.indexes.results import Results
-from assay.indexes.running import run
-from assay.indexes.worker import Described
+from assay.indexes.hosting.hosted import Process
+from assay.indexes.hosting.worker import Described
+from assay.indexes.sweeps.data import Data, as_engines_take
+from assay.indexes.sweeps.guard import Hard, hard_queries, indexed
+from assay.indexes.sweeps.living import Living
+from assay.indexes.sweeps.plan import Asking, Build, Case, contents, machine, name_of
+from assay.indexes.sweeps.results import Results
+from assay.indexes.sweeps.running import run
 
 
 @dataclass(frozen=True)

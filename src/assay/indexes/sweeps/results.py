@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from assay.core.errors import FormatError, InputError
 from assay.core.files import put_in_place
-from assay.indexes.timing import Timed
+from assay.indexes.hosting.timing import Timed
 
 
 class Repetition(NamedTuple):

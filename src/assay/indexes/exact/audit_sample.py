@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import METRICS, Held, Neighbors, Positions, Vectors
-from assay.indexes.candidates import measured
-from assay.indexes.distances import Doubles
+from assay.indexes.exact.candidates import measured
+from assay.indexes.exact.distances import Doubles
+from assay.indexes.exact.truth import truth
 from assay.indexes.findings import Finding, worth_knowing, wrong
-from assay.indexes.truth import truth
 
 _EQUAL = 1e-6  # relative: distances nearer than this are ties
 _ROUNDING = 1e-4  # relative: what single precision may confuse

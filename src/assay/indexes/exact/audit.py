@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from assay.core.vectors import Neighbors, Positions, Vectors, checked_metric
 from assay.core.vectors_check import Faults, Found, faults, pieces, refuse_mismatch
-from assay.indexes.audit_sample import Sample, sampled
+from assay.indexes.exact.audit_sample import Sample, sampled
 from assay.indexes.findings import Finding, wrong
 
 SAMPLE = 200  # queries computed anew

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from assay.indexes.percentiles import fewest, percentile_ms
-from assay.indexes.timing import Timed
+from assay.indexes.hosting.percentiles import fewest, percentile_ms
+from assay.indexes.hosting.timing import Timed
 
 SATURATED = 0.98  # of the offered rate: below, the system does not keep up
 _DEEP = 64  # times below the rate of a closed loop: where that is too much, the objective is out of reach

@@ -1,6 +1,6 @@
 """The process in which one engine lives: it builds, searches and times when it is told to.
 
-The other end of its socket is `assay.indexes.hosted`. Only
+The other end of its socket is `assay.indexes.hosting.hosted`. Only
 NumPy and the engine are loaded here, so that an engine may live in an environment of its own.
 """
 
@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.vectors import Mapped, Positions, Vectors
-from assay.indexes import timing
 from assay.indexes.engines import Parameter, load, parameters, problems
+from assay.indexes.hosting import timing
+from assay.indexes.hosting.timing import Ticks, Timed
 from assay.indexes.index import Index, Setup
-from assay.indexes.timing import Ticks, Timed
 
 
 class Described(NamedTuple):
@@ -179,7 +179,7 @@ def rows(vectors: Vectors) -> NDArray[np.float32]:
 
 def held_bytes() -> int | None:
     """The memory that this process and its children hold of their own, mapped files left out."""
-    from assay.indexes.processes import held, marked
+    from assay.indexes.hosting.processes import held, marked
 
     return held(marked(os.environ.get("ASSAY_HOSTED", ""), os.getpid()))
 

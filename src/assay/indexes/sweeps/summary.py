@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from assay.core.errors import InputError
-from assay.indexes.distances import Doubles
+from assay.indexes.exact.distances import Doubles
 from assay.indexes.hits import Hits, Judge
-from assay.indexes.load import SATURATED
-from assay.indexes.percentiles import latency
-from assay.indexes.results import Repetition, Results
+from assay.indexes.hosting.load import SATURATED
+from assay.indexes.hosting.percentiles import latency
+from assay.indexes.sweeps.results import Repetition, Results
 from assay.indexes.trials import DELTAS, Spread, Trial, robustness_name
 from assay.stats.intervals import estimate
 

@@ -19,13 +19,13 @@ import numpy as np
 
 from assay.core.errors import AssayError, EngineError, InputError
 from assay.core.vectors import Vectors
+from assay.indexes.hosting.processes import end, held, marked, threads_of
+from assay.indexes.hosting.timing import Timed
+from assay.indexes.hosting.worker import Built, Described
 from assay.indexes.index import Setup
-from assay.indexes.processes import end, held, marked, threads_of
-from assay.indexes.timing import Timed
-from assay.indexes.worker import Built, Described
 
-_SOURCES = str(Path(__file__).parents[2])
-_START = "import sys; sys.path.append({sources!r}); from assay.indexes.worker import main; main({fd})"
+_SOURCES = str(Path(__file__).parents[3])
+_START = "import sys; sys.path.append({sources!r}); from assay.indexes.hosting.worker import main; main({fd})"
 _PAUSE = 0.05  # seconds between two looks at a process
 _THREADS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS",

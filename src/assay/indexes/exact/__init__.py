@@ -1,0 +1,1 @@
+"""Exact neighbours: how they are found, and how those of others are checked."""

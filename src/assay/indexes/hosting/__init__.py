@@ -1,0 +1,1 @@
+"""Engines in processes of their own, asked and timed there."""

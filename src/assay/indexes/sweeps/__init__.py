@@ -1,0 +1,1 @@
+"""Engines × parameters: what to run, running it so that nothing is lost, and what came out as trials."""
