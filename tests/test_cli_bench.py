@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 from assay.cli import call as run
+from assay.cli.bench import bench_of, parser, settings_of
 from assay.cli.live import Live
 from assay.core.vectors import Neighbors
 from assay.datasets.vectors import read_neighbors, write_vectors
@@ -73,6 +74,14 @@ def kept(folder: str) -> dict[str, int]:
     return {
         str(p.relative_to(folder)): p.stat().st_mtime_ns for p in Path(folder).rglob("repetition-*.parquet")
     }
+
+
+def test_an_index_beside_a_file_has_the_threads_of_the_file() -> None:
+    Path("two.toml").write_text(BENCH.replace("warmup = 3", "warmup = 3\nthreads = 2"))
+    for more, threads in ([], 2), (["--threads", "3"], 3):
+        arguments = parser().parse_args(["two.toml", "--index", "hnswlib", *more])
+        made = bench_of(arguments, settings_of(arguments, "bench"), {})
+        assert [entry.threads for entry in made.entries] == [threads] * 3
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """A benchmark in settings: everything is read, everything wrong is said, and wrong data are refused early."""
 
+import json
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -301,6 +302,14 @@ def test_a_folder_without_its_data_says_what_to_do() -> None:
     with pytest.raises(
         InputError, match=r"gone\.fbin; if it was moved, run the same benchmark with the new path"
     ):
+        measured("out")
+
+
+def test_a_sweep_of_vectors_in_memory_cannot_be_opened_from_its_folder() -> None:
+    about()
+    said = json.loads(Path("out/sweep.json").read_text())
+    Path("out/sweep.json").write_text(json.dumps(said | {"sources": {}}))
+    with pytest.raises(InputError, match="out: the vectors came from memory, not from files"):
         measured("out")
 
 

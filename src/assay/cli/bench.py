@@ -229,7 +229,8 @@ def bench_of(arguments: argparse.Namespace, settings: dict[str, Any], asked: dic
     paths = {
         name: getattr(arguments, name) for name in ("base", "queries", "truth") if getattr(arguments, name)
     }
-    entries = tuple(entry_in(text, arguments.threads or 1) for text in arguments.index)
+    threads = overridden["run"].get("threads", 1)
+    entries = tuple(entry_in(text, threads) for text in arguments.index)
     return replace(made, **paths, entries=made.entries + entries)
 
 

@@ -211,6 +211,11 @@ def measured(folder: str | os.PathLike[str], k: int | None = None) -> tuple[Resu
         )
     about = results.about()
     sources, known = about["sources"], about["data"]
+    if not sources:
+        raise InputError(
+            f"{folder}: the vectors came from memory, not from files, so that nothing can be scored anew; "
+            "`assay bench` with their files does, and measures nothing twice"
+        )
     for path in filter(None, (sources["base"], sources["queries"], sources["truth"])):
         if not os.path.exists(place(path).path):
             raise InputError(
