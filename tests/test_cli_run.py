@@ -72,10 +72,39 @@ def test_json_has_the_documented_keys(folder: Path, capsys: pytest.CaptureFixtur
     made = plain(capsys, "-m", "R@10", "--slo", "60000")
     assert list(made) == ["systems", "comparison"]
     asked_of = "name queries answered empty failed errors attempts resumed seconds qps latency histogram_ns"
-    of_it = "stages tokens cost cost_per_1k sittings configuration scores losses slo"
+    of_it = "stages tokens cost cost_per_1k sittings configuration scores losses problem slo"
     assert list(made["systems"][0]) == f"{asked_of} {of_it}".split()
     assert made["systems"][0]["slo"]["value"] == 1.0
     assert list(made["systems"][0]["losses"]) == ["parts", "ceilings", "per_query", "left_out"]
+
+
+def test_a_system_that_returns_nothing_says_so_and_is_not_replaced_as_the_baseline(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project(folder, TWO + MINE.replace("systems.mine", "systems.none").replace(":search", ":none"))
+    code, out, err = said(capsys, "none", "mine", "bm25", "-m", "R@10")
+    assert (code, "what it means" in out) == (0, False)
+    assert (
+        "none returned no document for any of 6 queries: 6 were answered with none: it has no scores" in err
+    )
+    assert "nothing is compared: none is the baseline" in err
+    made = plain(capsys, "mine", "none", "bm25", "-m", "R@10")
+    assert [one["problem"] is None for one in made["systems"]] == [True, False, True]
+    assert [one["name"] for one in made["comparison"]["candidates"]] == ["bm25"]
+
+
+def test_what_is_saved_is_saved_even_if_nobody_reads_the_rest(folder: Path) -> None:
+    project(folder)
+    command = f"{ASSAY} run -m R@10 --save night --store kept | true"
+    subprocess.run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], check=True)
+    with Store(str(folder / "kept")) as store:
+        assert [one.name for one in store.list()] == ["night"]
+
+
+def test_an_objective_of_latency_is_above_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project(folder)
+    code, _, err = said(capsys, "--slo", "-1")
+    assert (code, err) == (2, "assay run: --slo: expected milliseconds above 0, found -1\n")
 
 
 def test_a_second_run_asks_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

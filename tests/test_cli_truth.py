@@ -1,6 +1,7 @@
 """assay truth: what it prints, writes and refuses, and how it leaves."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -174,3 +175,34 @@ def test_after_an_interruption_the_same_command_goes_on(
     expected = truth(Held(BASE), Held(QUERIES), 5, "l2")
     assert np.array_equal(read_neighbors("t.parquet").positions, expected.positions)
     assert not Path("t.parquet.part").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "hint"), [("base.npy", ""), ("both.hdf5", r", or both\.hdf5:NAME beside what it holds")]
+)
+def test_what_is_read_is_not_written_over(
+    folder: Path, capsys: pytest.CaptureFixture[str], output: str, hint: str
+) -> None:
+    write_vectors(BASE, "base.npy")
+    write_vectors(BASE, "both.hdf5:train")
+    write_vectors(QUERIES, "both.hdf5:test")
+    before = Path(output).read_bytes()
+    queries = [] if hint else ["queries.fvecs"]
+    code, _, err = said(capsys, output, *queries, "-k", "5", "--metric", "l2", "-o", f"./{output}")
+    assert code == 2
+    assert re.search(rf"\./{output} is what is read, and would be lost: write to another file", err)
+    assert bool(hint) == ("both.hdf5:NAME beside what it holds" in err)
+    assert Path(output).read_bytes() == before
+    assert run(["dataset", "export", output, f"./{output}"]) == 2
+    assert Path(output).read_bytes() == before
+    if hint:
+        assert said(capsys, output, "-k", "5", "--metric", "l2", "-o", "both.hdf5:neighbors")[0] == 0
+        assert read_neighbors("both.hdf5").k == 5
+
+
+@pytest.mark.parametrize("k", ["0", "-3"])
+def test_at_least_one_neighbour_is_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str], k: str
+) -> None:
+    code, _, err = said(capsys, "base.fbin", "queries.fvecs", "-k", k, "--metric", "l2")
+    assert (code, err) == (2, f"assay truth: -k must be 1 or more, found {k}\n")

@@ -20,7 +20,7 @@ COMMANDS = {
     "failures": "the queries that fail, grouped, with the likely cause and the fix",
     "run": "run the search systems of assay.toml: runs, latency, cost, scores, losses",
     "truth": "exact neighbours; `truth audit` checks someone else's",
-    "dataset": "vectors and neighbours: convert, make, show and check them",
+    "dataset": "vectors and neighbours: export, generate, show and check them",
     "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",
     "select": "choose an index by floors and an objective; say why the others lost",
     "tune": "find the cheapest configuration that meets the floors",
@@ -101,6 +101,14 @@ def _command(name: str, argv: list[str]) -> int:
     except Exception as error:
         code = getattr(error, "exit_code", None)
         return _fault(name) if code is None else _say(f"assay {name}: {error}", code)
+
+
+def show(text: str) -> None:
+    """Print a result; a reader who has seen enough does not keep what follows from being done."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        close_output()
 
 
 def close_output() -> None:

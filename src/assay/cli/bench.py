@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from assay.cli import show
 from assay.cli.bench_report import report, report_options
 from assay.cli.live import Live
 from assay.cli.parsers import add_format, make_group
@@ -159,7 +160,7 @@ def _run(arguments: argparse.Namespace) -> int:
     sweep.results.put_table([to_row(one) for one in known])
     mine = {planned.key for planned in sweep.planned}
     found = [one for one in known if one.key in mine]
-    print(trials_view(found, arguments.format, sweep.about()))
+    show(trials_view(found, arguments.format, sweep.about()))
     _said(found, arguments.out)
     if arguments.save:
         _save(arguments, found, sweep.results, judge)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from assay.cli.parsers import add_format
@@ -13,6 +14,7 @@ from assay.indexes.hits import POLICIES
 from assay.indexes.study.findings import findings
 from assay.indexes.study.observed import Observed, Study
 from assay.indexes.sweeps.plan import MODES
+from assay.indexes.sweeps.results import Results
 from assay.indexes.trials import Trial
 from assay.project.bench_settings import value_of
 from assay.project.study import open_study
@@ -72,7 +74,7 @@ def bench_commands(study: Study) -> list[str]:
 
     There is one for each way of asking, number of threads and number of neighbours.
     """
-    own = [one for one in study.observed if one.trial.source == "assay" and study.about]
+    own = [_placed(one, study) for one in study.observed if one.trial.source == "assay" and study.about]
     groups: dict[tuple[str, ...], list[Trial]] = {}
     for one in filter(_can_be_written, own):
         groups.setdefault(tuple(_asked(one, study)), []).append(one.trial)
@@ -87,6 +89,12 @@ def bench_commands(study: Study) -> list[str]:
             if not _can_be_written(one)
         ),
     ]
+
+
+def _placed(one: Observed, study: Study) -> Observed:
+    """A trial whose files are named from the root, as they were found when it was measured."""
+    paths = (Results(study.source).trial(one.trial.key) or {}).get("paths", {})
+    return replace(one, trial=replace(one.trial, build={**one.trial.build, **paths}))
 
 
 def _can_be_written(one: Observed) -> bool:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from assay.cli import show
 from assay.cli.inputs import Inputs, add_inputs, configurations, watched
 from assay.cli.parsers import add_config, add_format, add_intervals, add_measures, add_qrels, make_parser
 from assay.cli.saving import add_saving, digested, save
@@ -80,7 +81,7 @@ def command(arguments: argparse.Namespace) -> None:
     settings = configurations(arguments.config, [run.name for run in inputs.runs])
     runs = digested(arguments, inputs.runs)
     made = _compared(inputs, runs, settings, arguments)
-    print(comparison(made, arguments.format, inputs.texts(), arguments.movers), flush=True)
+    show(comparison(made, arguments.format, inputs.texts(), arguments.movers))
     result = {"readings": [reading.text for reading in made.readings]}
     save(arguments, inputs, made.evaluations, runs, "compare", settings, result)
 

@@ -15,7 +15,15 @@ from assay.core.vectors_digest import digest
 from assay.datasets import vectors as files
 from assay.datasets.generate import KINDS, generate
 from assay.datasets.vectors.convert import Some
-from assay.datasets.vectors.formats import FORMATS, Place, by_extension, chosen, place, promised
+from assay.datasets.vectors.formats import (
+    FORMATS,
+    Place,
+    by_extension,
+    chosen,
+    place,
+    promised,
+    refuse_overwriting,
+)
 from assay.views import FORMATS as STYLES
 from assay.views.vectors import Checked, Described, checked, described
 
@@ -39,7 +47,7 @@ _WITHOUT_DISTANCES = ("ivecs", "npy")
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    made = make_parser("dataset", "Vectors and neighbours: convert, make, show and check them.", _EXAMPLES)
+    made = make_parser("dataset", "Vectors and neighbours: export, generate, show and check them.", _EXAMPLES)
     commands = made.add_subparsers(dest="action", metavar="COMMAND", required=True)
     for name, (_, options, what) in ACTIONS.items():
         part = commands.add_parser(
@@ -75,6 +83,7 @@ def _add_from(part: argparse.ArgumentParser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
+    refuse_overwriting(arguments.target, arguments.source)
     (_export_neighbors if arguments.neighbors else _export_vectors)(arguments)
     return 0
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from assay.cli import show
 from assay.cli.inputs import Inputs, add_inputs, configurations, watched
 from assay.cli.parsers import add_config, add_format, add_intervals, add_measures, add_qrels, make_parser
 from assay.cli.saving import add_saving, digested, save
@@ -80,8 +81,7 @@ def command(arguments: argparse.Namespace) -> None:
         )
         for run in watched(runs)
     ]
-    print(summary(evaluations, arguments.format, arguments.per_query))
-    sys.stdout.flush()
+    show(summary(evaluations, arguments.format, arguments.per_query))
     save(arguments, inputs, evaluations, runs, "eval", settings)
     said = notes(evaluations, inputs, arguments)
     if arguments.format == "table":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from assay.cli import close_output
+from assay.cli import show
 from assay.cli.parsers import add_format, add_store, make_parser
 from assay.cli.stores import add_exchange, exchange, opened
 from assay.core.errors import InputError, UndecidableError
@@ -72,13 +72,6 @@ def command(arguments: argparse.Namespace) -> int:
         return ACTIONS[arguments.action][0](store, arguments)
 
 
-def _printed(text: str) -> None:
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:  # whoever reads it has seen enough; what was found stands
-        close_output()
-
-
 def _list_options(part: argparse.ArgumentParser) -> None:
     _where(part)
     part.add_argument(
@@ -100,7 +93,7 @@ def _list(store: Store, arguments: argparse.Namespace) -> int:
     )
     if len(found) > arguments.limit:
         print(f"the newest {arguments.limit} are shown; --limit shows more", file=sys.stderr)
-    _printed(views.listing(found[: arguments.limit], arguments.format, measures))
+    show(views.listing(found[: arguments.limit], arguments.format, measures))
     return 0
 
 
@@ -129,9 +122,7 @@ def _show_options(part: argparse.ArgumentParser) -> None:
 def _show(store: Store, arguments: argparse.Namespace) -> int:
     found = [store.get(name) for name in arguments.names]
     one = len(found) == 1
-    _printed(
-        views.experiment(found[0], arguments.format) if one else views.differences(found, arguments.format)
-    )
+    show(views.experiment(found[0], arguments.format) if one else views.differences(found, arguments.format))
     return 0
 
 
@@ -147,7 +138,7 @@ def _trend_options(part: argparse.ArgumentParser) -> None:
 
 
 def _trend(store: Store, arguments: argparse.Namespace) -> int:
-    _printed(views.trend(_followed(store, arguments), arguments.format))
+    show(views.trend(_followed(store, arguments), arguments.format))
     return 0
 
 
@@ -185,7 +176,7 @@ def _watch(store: Store, arguments: argparse.Namespace) -> int:
     if len(names) > 1 and not arguments.name and not arguments.where:
         raise InputError(f"expected one system to watch, found {', '.join(names)}: say which with --name")
     status = watch(made, arguments.against, arguments.margin)
-    _printed(views.trend(made, arguments.format, status))
+    show(views.trend(made, arguments.format, status))
     if arguments.format != "table":
         print(f"{status.state}: {status.text}", file=sys.stderr)
     return status.exit_code
@@ -219,7 +210,7 @@ def _compare(store: Store, arguments: argparse.Namespace) -> int:
     measures = [str(parse(text)) for text in arguments.measure]
     _check(a, b, measures, arguments.anyway)
     options = Options(arguments.test, arguments.correction, arguments.margin, arguments.level)
-    _printed(comparison(_compared(store, a, b, measures, options), arguments.format))
+    show(comparison(_compared(store, a, b, measures, options), arguments.format))
     return 0
 
 

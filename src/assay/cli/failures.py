@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from assay.cli import show
 from assay.cli.inputs import Inputs, add_inputs, configurations, watched
 from assay.cli.parsers import add_config, add_format, add_intervals, add_qrels, add_slices, make_parser
 from assay.cli.saving import add_saving, digested, save
@@ -76,7 +77,7 @@ def command(arguments: argparse.Namespace) -> None:
     settings = configurations(arguments.config, [inputs.runs[0].name])
     runs = digested(arguments, inputs.runs)
     found = _found(inputs, runs, arguments)
-    print(failing(found, arguments.format, arguments.show), flush=True)
+    show(failing(found, arguments.format, arguments.show))
     causes = {cause: len(failed) for cause, failed in found.by_cause.items()}
     save(arguments, inputs, [found.evaluation], runs[:1], "failures", settings, {"causes": causes})
     said = hints(found, arguments)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from assay.cli import close_output
+from assay.cli import show
 from assay.cli.inputs import watched
 from assay.cli.parsers import add_format, make_parser
 from assay.cli.saving import add_saving, digested, keep
@@ -60,10 +60,7 @@ def command(arguments: argparse.Namespace) -> int:
     made = project.gate(inputs, watched(runs))
     for style, path in outputs:
         _written(path, verdict(made, style) + "\n")
-    try:
-        print(verdict(made, arguments.format), flush=True)
-    except BrokenPipeError:  # whoever reads it has seen enough; the verdict stands
-        close_output()
+    show(verdict(made, arguments.format))
     if arguments.format != "table":
         print(made.words, file=sys.stderr)
     _save(arguments, project, inputs, made, runs[-1])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from assay.cli import show
 from assay.cli.parsers import add_format, add_measures, make_parser
 from assay.cli.saving import add_saving, keep
 from assay.core.errors import InputError
@@ -87,6 +88,8 @@ def command(arguments: argparse.Namespace) -> int:
     names = systems.chosen(arguments.systems)
     if arguments.save is not None and not arguments.save.strip():
         raise InputError("--save expects a name, found none")
+    if arguments.slo is not None and not arguments.slo > 0:
+        raise InputError(f"--slo: expected milliseconds above 0, found {arguments.slo:g}")
     options = _options(systems.options, arguments)
     try:
         if _is_load(arguments):
@@ -97,7 +100,9 @@ def command(arguments: argparse.Namespace) -> int:
         raise
     finally:
         systems.close()
-    print(_shown(systems, ran, arguments), flush=True)
+    show(_shown(systems, ran, arguments))
+    for said in _unscored(ran):
+        print(said, file=sys.stderr)
     _save(systems, ran, arguments)
     print(f"\nruns, stages and figures are in {arguments.out}", file=sys.stderr)
     return int(any(one.outcome.failed for one in ran))
@@ -159,7 +164,7 @@ class _Watch:
 
 def _shown(systems: Systems, ran: Sequence[Ran], arguments: argparse.Namespace) -> str:
     style, scored = arguments.format, [one for one in ran if one.run is not None]
-    compared = _compared(systems, scored, arguments)
+    compared = _compared(systems, ran, arguments)
     if style == "json":
         made: dict[str, Any] = {"systems": [_plain(one, arguments.slo) for one in ran]}
         if compared is not None:
@@ -177,16 +182,24 @@ def _shown(systems: Systems, ran: Sequence[Ran], arguments: argparse.Namespace) 
     return "\n\n".join(parts)
 
 
+def _unscored(ran: Sequence[Ran]) -> list[str]:
+    """Which systems have no scores and stand in no comparison, and why."""
+    said = [f"{one.problem}: it has no scores" for one in ran if one.problem]
+    if len(ran) > 1 and ran[0].problem:
+        said.append(f"nothing is compared: {ran[0].name} is the baseline")
+    return said
+
+
 def _plain(one: Ran, slo_ms: float | None) -> dict[str, Any]:
     made = one.to_dict()
     return made if slo_ms is None else {**made, "slo": {"ms": slo_ms, **one.outcome.slo(slo_ms).to_dict()}}
 
 
-def _compared(systems: Systems, scored: Sequence[Ran], arguments: argparse.Namespace) -> Any:
+def _compared(systems: Systems, ran: Sequence[Ran], arguments: argparse.Namespace) -> Any:
     """The comparison of several systems, the first being the baseline; None where there is nothing to."""
-    if systems.data.qrels is None or len(scored) < 2:
+    runs = [one.run for one in ran if one.run is not None]
+    if systems.data.qrels is None or ran[0].run is None or len(runs) < 2:
         return None
-    runs = [one.run for one in scored if one.run is not None]
     measures = arguments.measure or DEFAULT_MEASURES
     return compare(systems.data.qrels, runs[0], runs[1:], measures, systems.data.queries, arguments.by)
 

@@ -88,16 +88,16 @@ def _inputs(made: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Compute or audit."""
-    for name in ("threads", "block", "parts", "sample"):
+    for name in ("k", "threads", "block", "parts", "sample"):
         value = getattr(arguments, name, None)
         if value is not None and value < 1:
-            raise InputError(f"--{name} must be 1 or more, found {value}")
+            raise InputError(f"{'-' * min(2, len(name))}{name} must be 1 or more, found {value}")
     return _audit(arguments) if arguments.command == "audit" else _compute(arguments)
 
 
 def _compute(arguments: argparse.Namespace) -> int:
     from assay.datasets.vectors import write_neighbors
-    from assay.datasets.vectors.formats import place, promised
+    from assay.datasets.vectors.formats import place, promised, refuse_overwriting
     from assay.indexes.exact.part_results import forget
     from assay.indexes.exact.truth import cut_at
 
@@ -106,6 +106,7 @@ def _compute(arguments: argparse.Namespace) -> int:
         kind = promised(
             place(arguments.output), None, "neighbors"
         ).name  # a wrong name is told before the work
+        refuse_overwriting(arguments.output, arguments.base, arguments.queries)
     base, queries, metric = _read(arguments)
     begin = time.monotonic()
     found, ties = cut_at(_found(arguments, base, queries, metric), arguments.k)

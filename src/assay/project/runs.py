@@ -35,6 +35,7 @@ class Ran:
     run: Run | None  # None: nothing was returned for any query
     evaluation: Evaluation | None = None  # None: there are no judgments, or nothing to score
     losses: Losses | None = None
+    problem: str = ""  # why there is nothing to score
 
     @property
     def figures(self) -> dict[str, float]:
@@ -58,6 +59,7 @@ class Ran:
             "configuration": self.configuration,
             "scores": self.evaluation and self.evaluation.to_dict(),
             "losses": self.losses and self.losses.to_dict(),
+            "problem": self.problem or None,
         }
 
 
@@ -79,8 +81,8 @@ def run_system(
         raise InputError(f"shown: expected 1 to {options.k}, the documents asked for, found {shown}")
     searcher, data = systems.searcher(name), systems.data
     outcome = run(searcher, data.queries, options, folder / JOURNALS, watch)
-    found = _or_none(outcome.run)
-    made = Ran(name, outcome, searcher.configuration(), found)
+    found, problem = _returned(outcome)
+    made = Ran(name, outcome, searcher.configuration(), found, problem=problem)
     _drop_runs(name, folder, systems.names)
     if found is not None:
         _leave_runs(found, outcome, folder)
@@ -98,6 +100,14 @@ def run_system(
 def _leave(place: Path, text: str) -> None:
     with put_in_place(place) as path:
         path.write_text(text + "\n", encoding="utf-8")
+
+
+def _returned(outcome: Outcome) -> tuple[Run | None, str]:
+    """The run, or why there is none."""
+    try:
+        return outcome.run(), ""
+    except UndecidableError as error:
+        return None, str(error)
 
 
 def _or_none(work: Callable[[], T]) -> T | None:

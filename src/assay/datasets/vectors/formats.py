@@ -111,8 +111,21 @@ def promised(where: Place, format: str | None, holds: Holds) -> VectorFormat:  #
     made = _named(format) if format else by_extension(where.path)
     if made is None:
         known = ", ".join(extensions(holds))
-        raise InputError(f"{where.path}: the name does not say which format to write ({known}): give format=")
+        raise InputError(f"{where.path}: the name does not say which format to write ({known})")
     return _fit(made, holds, where.path)
+
+
+def refuse_overwriting(target: str | os.PathLike[str], *sources: str | os.PathLike[str] | None) -> None:
+    """Refuse to write to a file that is read; a part of an HDF5 file may be put beside its other parts."""
+    where = place(target)
+    for source in map(place, filter(None, sources)):
+        same = os.path.exists(where.path) and os.path.exists(source.path)
+        if not same or not os.path.samefile(where.path, source.path):
+            continue
+        if where.part is None or where.part == source.part:
+            beside = FORMATS["hdf5"].extensions
+            hint = f", or {where.path}:NAME beside what it holds" if where.path.endswith(beside) else ""
+            raise InputError(f"{target} is what is read, and would be lost: write to another file{hint}")
 
 
 def by_extension(path: str) -> VectorFormat | None:
