@@ -305,6 +305,12 @@ def test_a_folder_without_its_data_says_what_to_do() -> None:
         measured("out")
 
 
+def test_a_base_without_vectors_is_refused() -> None:
+    np.save("none.npy", np.zeros((0, QUERIES.d), np.float32))
+    with pytest.raises(InputError, match=r"none\.npy: there is no vector in it"):
+        bench(base="none.npy").opened("out")
+
+
 def test_a_sweep_of_vectors_in_memory_cannot_be_opened_from_its_folder() -> None:
     about()
     said = json.loads(Path("out/sweep.json").read_text())

@@ -71,7 +71,12 @@ def _next(found: Found, place: Path) -> list[str]:
     if runs_at_once(found):
         lines.append(f"  assay run{where}")
     else:
-        lines.append("  name queries (and documents, or a search of yours) in it, then: assay run")
+        missing = (
+            "documents, or a search of yours,"
+            if found.queries
+            else "queries (and documents, or a search of yours)"
+        )
+        lines.append(f"  name {missing} in it, then: assay run")
     if gates(found):
         lines.append(f"  assay gate{where}")
     return lines

@@ -59,6 +59,8 @@ class Bench:
         metric = self.chosen_metric()
         base, queries = read_vectors(self.base), self._queries()
         refuse_mismatch(base, queries)
+        if not len(base):
+            raise InputError(f"{self.base}: there is no vector in it")
         if not 1 <= self.k <= len(base):
             raise InputError(f"k is from 1 to {len(base):,}, the vectors of the base; found {self.k:,}")
         given = self._given(base, queries, metric)
