@@ -182,12 +182,13 @@ class Alike(Searcher):
         return Answer([("d1", 1.0), ("d5", 1.0)])
 
 
-def test_among_equals_the_reranker_saw_those_that_it_was_given(tmp_path: Path) -> None:
+def test_among_equals_the_reranker_saw_those_that_come_first_in_a_run(tmp_path: Path) -> None:
     systems = Systems(project(tmp_path))
     pipeline = Pipeline("all", [Retrieve(Alike())], None, [Rerank(Lengths(), {}, 1)])
     outcome = run(pipeline, systems.data.queries, Options())
     way = Way(systems, pipeline, outcome, Options(), 1).checkpoints({})
-    assert way[2].holds == {query: ["d1"] for query in QUERIES}
+    assert way[2].holds == {query: ["d5"] for query in QUERIES}
+    assert all([doc for doc, _ in answer.documents] == ["d5", "d1"] for answer in outcome.answers.values())
 
 
 def test_slices_have_waterfalls_that_add_up(tmp_path: Path) -> None:

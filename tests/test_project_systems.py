@@ -1,5 +1,7 @@
 """The systems of an assay.toml: made by name, once, and everything wrong said with its place."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,45 @@ def test_a_function_is_found_beside_the_file(tmp_path: Path, monkeypatch: pytest
     found = Systems(project(tmp_path)).searcher("mine")
     assert found.ask(Query("q1", "reset router"), 1).documents == [("d1", 2.0)]
     assert str(tmp_path) not in str(found.configuration())
+
+
+@pytest.mark.parametrize("more", ["", "lines = true\n", 'folder = "."\n'])
+def test_a_command_is_found_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    program = tmp_path / "s.sh"
+    program.write_text("#!/bin/sh\nread line\ncat answer.json\n")
+    program.chmod(0o755)
+    (tmp_path / "answer.json").write_text('["d1"]\n')
+    path = project(tmp_path, f'[systems.mine]\nkind = "command"\ncommand = ["./s.sh"]\n{more}')
+    monkeypatch.chdir("/")
+    systems = Systems(path)
+    assert systems.searcher("mine").ask(Query("q1", "reset router"), 1).documents == [("d1", 1.0)]
+    assert str(tmp_path) not in str(systems.searcher("mine").identity())
+    systems.close()
+
+
+SQLITE = '[systems.mine]\nkind = "sql"\nurl = "sqlite:///my.db"\nstatement = "SELECT id FROM docs"\n'
+
+
+def test_a_file_of_sqlite_is_found_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(sqlite3.connect(tmp_path / "my.db")) as connection, connection:
+        connection.execute("CREATE TABLE docs (id TEXT)")
+        connection.execute("INSERT INTO docs VALUES ('d1')")
+    monkeypatch.chdir("/")
+    systems = Systems(project(tmp_path, SQLITE))
+    assert systems.searcher("mine").ask(Query("q1", "reset router"), 1).documents == [("d1", 1.0)]
+    systems.close()
+
+
+def test_a_file_of_sqlite_that_is_not_there_is_said_and_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    found = problems(project(tmp_path, SQLITE), "mine")
+    assert found == {"systems.mine.url": f"there is no database {tmp_path / 'my.db'}"}
+    assert not list(tmp_path.rglob("*.db"))
 
 
 def test_options_come_from_the_file(tmp_path: Path) -> None:

@@ -107,6 +107,24 @@ def test_what_keeps_up_is_not_saturated() -> None:
     assert json.loads(json.dumps(found.to_dict()))["mode"] == "open"
 
 
+def test_what_fails_at_once_is_not_saturated() -> None:
+    def does(query: Query, number: int) -> Answer:
+        if query.id == "q1":
+            raise SearchError("failed", "no")
+        return plain(query)
+
+    found = opened(Scripted(does), asked(4), 3, 100, 0.4, CAP, clients=2)
+    assert (found.errors, found.unsent.n) == ({"failed": 10}, 0)
+    assert not found.saturated
+    assert found.achieved == pytest.approx(75, rel=0.02)
+
+
+def test_no_more_is_answered_than_was_offered() -> None:
+    found = opened(Scripted(), asked(), 3, 10, 0.3, CAP)
+    assert found.timed.seconds < 0.29
+    assert found.achieved == pytest.approx(10)
+
+
 def test_failures_are_counted_by_kind_and_have_no_latency() -> None:
     def does(query: Query, number: int) -> Answer:
         if query.id == "q1":
@@ -134,6 +152,7 @@ def test_what_hangs_is_left_behind_and_told(monkeypatch: pytest.MonkeyPatch) -> 
     released.set()
     assert found.errors == {"timeout": 2}
     assert found.unsent.n == 8
+    assert found.saturated
 
 
 def test_capacity_is_searched_with_loads_under_the_cap() -> None:

@@ -56,6 +56,26 @@ def test_deviations_decide_by_how_far_a_document_stands_out() -> None:
     assert made == {"a": 1.0, "b": -1.0}
 
 
+@pytest.mark.parametrize("normalise", ["minmax", "zscore", "none"])
+@pytest.mark.parametrize("score", [5.0, 0.0, -0.2])
+@pytest.mark.parametrize("found", ["r", "rst"])
+def test_hits_that_are_all_alike_are_worth_more_than_what_was_not_found(
+    normalise: str, score: float, found: str
+) -> None:
+    fuse = Fuse("weighted", weights=[0.99, 0.01], normalise=normalise)
+    made = fuse([[(doc, score) for doc in found], [("x", 1.0), ("y", 0.9), ("z", 0.8)]])
+    assert sorted(doc for doc, _ in made[: len(found)]) == list(found)
+
+
+def test_equals_stand_in_the_order_of_a_run_at_every_stage() -> None:
+    alike = Fixed("alike", [("a", 1.0), ("c", 1.0), ("b", 1.0)])
+    steps = [Rerank(Lengths(), {}, depth=2)]
+    answer = Pipeline("all", [Retrieve(alike)], steps=steps).ask(QUERY, 3)
+    assert [[doc for doc, _ in stage.documents] for stage in answer.stages] == [["c", "b", "a"]] * 2
+    assert [doc for doc, _ in answer.documents] == ["c", "b", "a"]
+    assert [doc for doc, _ in Fuse("rrf")([[("a", 1.0)], [("b", 1.0)]])] == ["b", "a"]
+
+
 def test_fusing_nothing_gives_nothing() -> None:
     assert Fuse("weighted")([[], []]) == []
     assert [doc for doc, _ in Fuse("rrf")([[], VECTORS])] == ["c", "e", "a"]

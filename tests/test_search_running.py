@@ -55,6 +55,16 @@ def test_results_stand_in_the_order_of_the_queries_whoever_is_first() -> None:
     assert set(searcher.counts.values()) == {1}
 
 
+def test_what_a_function_prints_is_no_result(capsys: pytest.CaptureFixture[str]) -> None:
+    def talks(query: Query, number: int) -> Answer:
+        print("searching")
+        return plain(query)
+
+    run(Scripted(talks), asked(3), NOW)
+    print("done")
+    assert capsys.readouterr() == ("done\n", "searching\n" * 3)
+
+
 def test_a_failed_query_is_not_an_empty_list() -> None:
     def does(query: Query, number: int) -> Answer:
         if query.id == "q1":

@@ -31,6 +31,14 @@ def test_a_function_whose_file_was_edited_is_another(tmp_path: Path, monkeypatch
     assert str(tmp_path) not in str(first)
 
 
+def test_what_a_module_prints_when_it_is_loaded_is_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "talks_at_once.py").write_text("print('loading')\ndef search(text): return []\n")
+    made("callable", "f", {"function": "talks_at_once:search", "folder": str(tmp_path)})
+    assert capsys.readouterr() == ("", "loading\n")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -139,7 +139,7 @@ class Systems:
             raise ConfigurationError(_no_kind(given))
         with_model = given.pop("encoder", None)
         made_by = None if with_model is None else self._encoder(with_model)
-        if kind == "callable":
+        if kind in ("callable", "command", "sql"):
             given.setdefault("folder", ".")
         self._from_here(given)
         return made(kind, name, given, documents=self.data.documents, encoder=made_by)

@@ -12,7 +12,7 @@ from assay.project.systems import Systems
 from assay.search.outcome import Outcome
 from assay.search.pipeline import Pipeline, Rerank
 from assay.search.running import Options, run
-from assay.search.searcher import Searcher
+from assay.search.searcher import Searcher, in_order
 
 SHOWN = 10  # documents that a person sees
 Found = Mapping[str, Mapping[str, float]]  # the scores of documents, by query
@@ -105,8 +105,7 @@ def _later(searcher: Pipeline, given: Mapping[str, Found], shown: int) -> tuple[
         if role == "rerank":
             depth = max(shown, _depth(searcher, name))
             said = lost if lost == "lost in fusion" else f"ranked below the first {depth}"
-            seen = {query: list(documents)[:depth] for query, documents in given[before].items()}
-            made.append(Checkpoint(f"{before}, first {depth}", said, seen))
+            made.append(Checkpoint(f"{before}, first {depth}", said, _first(given[before], depth)))
             lost = "pushed out by the reranker"
         before = name
     return made, lost
@@ -119,7 +118,7 @@ def _depth(searcher: Pipeline, name: str) -> int:
 def _first(found: Found, count: int) -> dict[str, list[str]]:
     """The first documents of each query, by the rule that ranks everywhere: score, then the larger id."""
     return {
-        query: sorted(documents, key=lambda doc: (documents[doc], doc), reverse=True)[:count]
+        query: [document for document, _ in in_order(documents.items())[:count]]
         for query, documents in found.items()
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.core.errors import InputError
 from assay.core.texts import Floats
-from assay.search.searcher import Ranked
+from assay.search.searcher import Ranked, in_order
 
 
 class Fuse:
@@ -16,8 +16,8 @@ class Fuse:
 
     Reciprocal rank fusion (Cormack 2009) gives a document the sum of weight / (k + rank) over the rankings
     that have it. Weighted fusion adds weight × score; `normalise` brings the scores of each ranking to 0 … 1
-    (`minmax`) or to mean 0 and deviation 1 (`zscore`) first. A document that a ranking does not have gets
-    there what the last of that ranking got, since it can be no better.
+    (`minmax`) or to mean 0 and deviation 1 (`zscore`) first. A document that a ranking does not have is worth
+    as much as its last; where all that it has are alike, less than they are: by their worth, or by 1.
 
     >>> Fuse("rrf", k=1)([[("a", 9.0), ("b", 5.0)], [("b", 0.7)]])
     [('b', 0.8333333333333333), ('a', 0.5)]
@@ -47,7 +47,7 @@ class Fuse:
             )
 
     def __call__(self, rankings: Sequence[Ranked]) -> Ranked:
-        """The rankings as one, best first; of documents with the same score the first seen comes first."""
+        """The rankings as one, best first; of those with the same score the larger id first, as in a run."""
         self.refuse(len(rankings))
         weights = [1.0] * len(rankings) if self.weights is None else list(self.weights)
         worths = [self._ranks(found) if self.by == "rrf" else self._scores(found) for found in rankings]
@@ -55,7 +55,7 @@ class Fuse:
         for weight, (worth, otherwise) in zip(weights, worths, strict=True):
             for doc in made:
                 made[doc] += weight * worth.get(doc, otherwise)
-        return sorted(made.items(), key=lambda pair: -pair[1])
+        return in_order(made.items())
 
     def _ranks(self, found: Ranked) -> tuple[Mapping[str, float], float]:
         return {doc: 1 / (self.k + rank) for rank, (doc, _) in enumerate(found, 1)}, 0.0
@@ -64,7 +64,9 @@ class Fuse:
         if not found:
             return {}, 0.0
         scores = NORMALISED[self.normalise](np.array([score for _, score in found], np.float64)).tolist()
-        return dict(zip((doc for doc, _ in found), scores, strict=True)), min(scores)
+        last = min(scores)
+        missing = last if last < max(scores) else last - (abs(last) or 1.0)
+        return dict(zip((doc for doc, _ in found), scores, strict=True)), missing
 
 
 def _minmax(scores: Floats) -> Floats:

@@ -19,7 +19,7 @@ from assay.core.errors import InputError
 from assay.core.tables import Queries
 from assay.indexes.hosting.load import achieved, saturated
 from assay.indexes.hosting.timing import Monotonic, Ticks, Timed, open_loop, schedule
-from assay.search.running import Attempt
+from assay.search.running import Attempt, aside
 from assay.search.searcher import Searcher, SearchError, asked
 from assay.stats.histograms import Histogram
 from assay.stats.intervals import Estimate
@@ -60,12 +60,16 @@ class Load:
     @property
     def achieved(self) -> float:
         """Answers per second."""
-        return achieved(self.timed)
+        return achieved(self.timed, self.rate)
 
     @property
     def saturated(self) -> bool:
-        """Whether the endpoint fell behind the rate that was offered; its latencies are then but a bound."""
-        return self.rate is not None and saturated(self.timed, self.rate)
+        """Whether the endpoint fell behind the rate that was offered; its latencies are then but a bound.
+
+        What fails at once does not keep others waiting; what was never sent, or timed out, is not done.
+        """
+        unfinished = self.unsent.n + self.errors["timeout"]
+        return self.rate is not None and saturated(self.timed, self.rate, unfinished)
 
     @property
     def answered(self) -> Histogram:
@@ -162,11 +166,12 @@ class _Sent:
         clock = Monotonic(spin=clients == 1)
         args = (self._send, range(len(due)), self._k, due + begin, clock, clients)
         loop = Thread(target=open_loop, args=args, daemon=True)
-        loop.start()
-        try:
-            loop.join(seconds + self._timeout + _GRACE)  # what hangs longer is left to itself
-        finally:
-            self._until = 0  # after an interruption, too, nothing more is sent
+        with aside():
+            loop.start()
+            try:
+                loop.join(seconds + self._timeout + _GRACE)  # what hangs longer is left to itself
+            finally:
+                self._until = 0  # after an interruption, too, nothing more is sent
         return due + begin
 
     def _send(self, i: int, k: int) -> None:

@@ -13,7 +13,7 @@ from assay.core.errors import InputError
 from assay.models.model import ModelError, Usage
 from assay.models.reranker import Reranker
 from assay.search.fusion import Fuse
-from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError, Stage
+from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError, Stage, in_order
 from assay.search.systems.system import left
 
 
@@ -99,9 +99,7 @@ class Rerank:
         if not first:
             return []
         scores = self.model.scores(query.text, [self.texts.get(doc, "") for doc, _ in first])
-        made = sorted(
-            ((doc, float(score)) for (doc, _), score in zip(first, scores, strict=True)), key=lambda p: -p[1]
-        )
+        made = in_order((doc, float(score)) for (doc, _), score in zip(first, scores, strict=True))
         last = made[-1][1]
         return made + [(doc, last - place) for place, (doc, _) in enumerate(rest, 1)]
 
@@ -158,9 +156,10 @@ class Pipeline(Searcher):
     ) -> Answer:
         begin = time.perf_counter_ns()
         try:
-            answer = source.searcher.ask(query, source.depth, timeout)
+            found = source.searcher.ask(query, source.depth, timeout)
         except SearchError as error:
             raise _named(source.searcher.name, error) from error
+        answer = found._replace(documents=in_order(found.documents))  # ranks are those of the saved run
         stages.append(Stage(source.searcher.name, answer.documents, time.perf_counter_ns() - begin))
         return answer
 
@@ -175,9 +174,9 @@ class Pipeline(Searcher):
         }
 
     def identity(self) -> Mapping[str, Any]:
-        """Every stage, and where its source is."""
+        """Every stage, where its source is, and by which rules it is fused and ordered."""
         found = [{**s.searcher.identity(), "depth": s.depth} for s in self.sources]
-        return {**self.configuration(), "retrieve": found}
+        return {**self.configuration(), "retrieve": found, "rules": _RULES}
 
     def wanted(self) -> set[str]:
         """The columns without which a source cannot be asked."""
@@ -193,6 +192,7 @@ class Pipeline(Searcher):
 
 
 FUSED = "fusion"
+_RULES = 2  # of fusion and of ties: what was answered by earlier ones is asked anew
 
 
 def _digest(values: Mapping[str, Any]) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import random
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread, main_thread
 from typing import Any, NamedTuple
 
 from assay.core.errors import InputError
@@ -24,7 +25,7 @@ from assay.core.tables import Queries
 from assay.search.journal import Failure, Finished, Journal, Sitting
 from assay.search.outcome import Outcome
 from assay.search.pace import Pace
-from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError, asked
+from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError, asked, in_order
 
 _TICK = 0.1  # seconds between two looks at what is under way
 _TOGETHER = 0.01  # seconds: what comes in so close together is kept together; a kill loses no more than that
@@ -79,7 +80,10 @@ def run(
     journal: str | os.PathLike[str] | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
-    """Ask a system all queries; `journal` is a folder in which what is finished is kept, to go on later."""
+    """Ask a system all queries; `journal` is a folder in which what is finished is kept, to go on later.
+
+    Standard output is for results: what a function of somebody prints meanwhile goes to standard error.
+    """
     options = options or Options()
     searcher.refuse(queries)
     about = {"system": searcher.identity(), "k": options.k, "queries": queries.digest}
@@ -112,9 +116,15 @@ def _sat(
     if journal:
         journal.sit(sitting)
     asking = _Asking(searcher, left, options, journal, earlier)
-    asking.all(watch)
+    with aside():
+        asking.all(watch)
     found = {query.id: _never(query) for query in left} | asking.finished
     return [*before, sitting._replace(seconds=asking.seconds)], found
+
+
+def aside() -> redirect_stdout[Any] | nullcontext[None]:
+    """Standard output on standard error, for all threads; one thread alone may do that, or it would stay."""
+    return redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext()
 
 
 def _never(query: Query) -> Finished:
@@ -326,7 +336,7 @@ class Attempt:
 
 
 def checked(answer: Any, k: int) -> Answer:
-    """An answer that can be scored and stored, cut to k documents; a SearchError where it is none."""
+    """An answer that can be scored and stored, in order and cut to k; a SearchError where it is none."""
     if not isinstance(answer, Answer):
         raise SearchError("malformed", f"expected an Answer, found {type(answer).__name__}")
     stages = tuple(stage._replace(documents=_ranked(stage.documents)) for stage in answer.stages)
@@ -344,7 +354,7 @@ def _ranked(documents: Any) -> Ranked:
     if len({document for document, _ in found}) < len(found):
         twice = next(document for document, count in Counter(d for d, _ in found).items() if count > 1)
         raise SearchError("malformed", f"document {twice!r} stands twice in the answer")
-    return found
+    return in_order(found)
 
 
 def _in_time(answer: Answer, taken: int, timeout: float) -> Answer:

@@ -6,7 +6,7 @@ done from outside (`assay.search.running`), the same for all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from assay.core.errors import AssayError, InputError
@@ -91,6 +91,15 @@ class Searcher:
 
     def close(self) -> None:
         """Let go of what is held: connections, processes."""
+
+
+def in_order(found: Iterable[tuple[str, float]]) -> Ranked:
+    """Documents by the rule that ranks a Run: the higher score first, of equals the larger id.
+
+    >>> in_order([("a", 1.0), ("b", 1.0), ("c", 2.0)])
+    [('c', 2.0), ('b', 1.0), ('a', 1.0)]
+    """
+    return sorted(found, key=lambda pair: (pair[1], pair[0]), reverse=True)
 
 
 def asked(queries: Queries) -> Iterator[Query]:

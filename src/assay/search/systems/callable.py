@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,8 @@ def _loaded(function: str, folder: str) -> Callable[..., Any]:
     if place not in sys.path:
         sys.path.insert(0, place)
     try:
-        found: Any = import_module(module)
+        with redirect_stdout(sys.stderr):  # what it prints is no result
+            found: Any = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:  # the module is not ours: anything may come up in it

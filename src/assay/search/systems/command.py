@@ -30,18 +30,22 @@ _LAST = 300  # characters of what it printed to stderr
 class Command(System):
     """A command without a shell; `{query}`, `{k}`, `{id}` and columns are put in its words.
 
+    It is run in `folder`, so paths in it are from there on.
+
     Each query is also a line of JSON on its input (`id`, `query`, `k`, columns). What it prints is JSON (ids,
     pairs of id and score, dicts with both), or a line for each document: its id, a tab, its score. With
     `lines` one process lives on, is asked one query at a time, and answers each line by one line of JSON.
     """
 
-    def __init__(self, name: str, *, command: str | list[str], lines: bool = False) -> None:
+    def __init__(
+        self, name: str, *, command: str | list[str], lines: bool = False, folder: str = "."
+    ) -> None:
         super().__init__(name, {"command": command, "lines": lines})
         self._words = shlex.split(command) if isinstance(command, str) else list(command)
         if not self._words:
             raise ConfigurationError({"command": "expected a command, found none"})
         self._template = None if lines else self._words
-        self._lines, self._lock = lines, threading.Lock()
+        self._lines, self._folder, self._lock = lines, folder, threading.Lock()
         self._kept: _Process | None = None
 
     def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
@@ -54,7 +58,7 @@ class Command(System):
         with tempfile.TemporaryFile() as asked:
             asked.write(line)
             asked.seek(0)
-            process = _Process([str(word) for word in filled(self._words, values)], asked)
+            process = _Process([str(word) for word in filled(self._words, values)], asked, self._folder)
         try:
             return _read(process.rest(end))
         finally:
@@ -64,7 +68,7 @@ class Command(System):
         if not self._lock.acquire(timeout=-1 if math.isinf(end) else max(0.0, end - time.monotonic())):
             raise SearchError("timeout", "the process is busy with the query before", again=True)
         try:
-            self._kept = self._kept or _Process(self._words, subprocess.PIPE)
+            self._kept = self._kept or _Process(self._words, subprocess.PIPE, self._folder)
             self._kept.write(line, end)
             return _checked(self._kept.line(end))
         except BaseException:
@@ -115,11 +119,16 @@ def _checked(printed: bytes) -> bytes:
 class _Process:
     """A process in a group of its own, whose output is waited for until a moment."""
 
-    def __init__(self, words: list[str], given: IO[bytes] | int) -> None:
+    def __init__(self, words: list[str], given: IO[bytes] | int, folder: str | None) -> None:
         self._words, self._errors = words, tempfile.TemporaryFile()  # noqa: SIM115  # closed by kill
         try:
             self._process = subprocess.Popen(
-                words, stdin=given, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True
+                words,
+                cwd=folder,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=True,
             )
         except (OSError, ValueError) as error:
             self._errors.close()

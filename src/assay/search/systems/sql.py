@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, QueuePool, create_engine, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from assay.core.errors import ConfigurationError, MissingExtraError
@@ -25,14 +26,18 @@ class SQL(System):
     """A statement whose rows are an id and, if there is a second column, a score or a distance, best first.
 
     `:query`, `:k`, `:id`, `:vector` (as text: `[0.1,0.2]`) and columns of the query are bound, never pasted.
+    A file of SQLite is looked for from `folder` on, and never made.
     """
 
-    def __init__(self, name: str, encoder: Encoder | None = None, *, url: str, statement: str) -> None:
+    def __init__(
+        self, name: str, encoder: Encoder | None = None, *, url: str, statement: str, folder: str = "."
+    ) -> None:
         asked = text(_CAST.sub(r"\1 ::", statement))
         self._bound = set(asked.compile().params)
         super().__init__(name, {"url": url, "statement": statement}, encoder, "vector" in self._bound)
-        self._statement, self._engine = asked, _engine(url)
+        self._statement, self._engine = asked, _engine(url, folder)
         self._dialect = self._engine.dialect.name
+        self._folder = folder if self._dialect == "sqlite" else None
 
     def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
         """The rows of the statement, over a connection of a pool."""
@@ -71,10 +76,10 @@ class SQL(System):
         self._engine.dispose()
 
 
-def _engine(url: str) -> Any:
+def _engine(url: str, folder: str) -> Any:
     try:
         refuse_written("url", "password", str(make_url(url).password or ""))
-        found = make_url(expanded_url("url", url))
+        found = _placed(make_url(expanded_url("url", url)), folder)
         found = found.set(drivername="postgresql+psycopg") if found.drivername == "postgresql" else found
         return create_engine(found, isolation_level="AUTOCOMMIT", poolclass=QueuePool, pool_size=0)
     except (ArgumentError, NoSuchModuleError) as error:
@@ -83,6 +88,17 @@ def _engine(url: str) -> Any:
     except ModuleNotFoundError as error:
         how = "" if error.name == "psycopg" else f"pip install {error.name}"
         raise MissingExtraError(str(error.name), "this database", "postgres", how) from None
+
+
+def _placed(url: URL, folder: str) -> URL:
+    """The URL with its file of SQLite from a folder on; one that is not there is refused."""
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    if not file or file == ":memory:" or file.startswith("file:"):  # a URI says itself how it is opened
+        return url
+    place = Path(folder, file)
+    if not place.is_file():
+        raise ConfigurationError({"url": f"there is no database {place}"})
+    return url.set(database=str(place))
 
 
 def _written(vector: list[float] | None) -> str | None:

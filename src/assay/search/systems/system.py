@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
@@ -28,6 +29,7 @@ class System(Searcher):
     """
 
     _template: Any = None  # what is filled for each query, where something is
+    _folder: str | None = None  # that paths in settings are from, where there may be some
     _given = frozenset({"query", "k", "id", "vector"})  # beside the columns
 
     def __init__(
@@ -61,9 +63,10 @@ class System(Searcher):
         return made | ({"encoder": dict(self._encoder.configuration())} if self._encoder else {})
 
     def identity(self) -> Mapping[str, Any]:
-        """The settings, and a digest of the address that the environment gives: another server is another."""
+        """The settings, and a digest of the address: another server is another, and so is another folder."""
         urls = [urlsplit(expanded_url(f, self._settings[f])) for f in ("url", "uri") if f in self._settings]
-        found = [(url.scheme, url.netloc.rpartition("@")[2], url.path) for url in urls]
+        found: list[Any] = [(url.scheme, url.netloc.rpartition("@")[2], url.path) for url in urls]
+        found += [os.path.abspath(self._folder)] if self._folder is not None else []
         return {**self.configuration(), "address": digest_of(repr(found).encode())}
 
     def wanted(self) -> set[str]:
