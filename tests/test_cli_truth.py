@@ -118,7 +118,7 @@ def test_an_audit_says_what_is_wrong_and_leaves_with_one(
     spoilt()
     code, out, _ = said(capsys, "audit", "spoilt.parquet", "base.fbin", "queries.fvecs", "--metric", "l2")
     assert code == 1
-    assert out.startswith("spoilt.parquet: 2 things wrong\nthe nearest 4 of 300 × 6 for 20 queries, l2\n")
+    assert out.startswith("spoilt.parquet: 1 thing wrong\nthe nearest 4 of 300 × 6 for 20 queries, l2\n")
     assert "best reachable recall@4: 0.9875" in out
     assert "✗  duplicate ids " in out
     assert "1 of 20 queries  0.0500  query 7 names " in out

@@ -66,6 +66,33 @@ def test_rows_out_of_order_are_found_by_their_distances() -> None:
     assert found.findings[0].example.startswith("query 3 has ")
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_rows_out_of_order_are_found_without_distances(metric: str) -> None:
+    positions, distances = given(metric)
+    positions[4:] = positions[4:, ::-1]
+    found = audited(positions, metric=metric)
+    assert (names(found), found.findings[0].cases, found.right) == (["unsorted rows"], 36, 40)
+    high, low = (f"{distances[4, at]:.6g}" for at in (-1, -2))
+    assert found.findings[0].example == f"query 4 has {high} at rank 1 and {low} at rank 2"
+
+
+def test_ties_in_another_order_are_not_unsorted() -> None:
+    base = np.vstack([BASE, BASE * (1 + 1e-7)])
+    positions = truth(Held(base), Held(QUERIES), 10, "l2").positions
+    swapped = positions.reshape(40, 5, 2)[:, :, ::-1].reshape(40, 10)
+    assert audited(swapped, base=base).clean
+
+
+def test_rows_of_similarities_out_of_order_are_shown_as_they_are() -> None:
+    positions, distances = given("ip")
+    kept = -distances
+    for table in (positions, kept):
+        table[3] = table[3, ::-1]
+    found = audited(positions, kept, "ip")
+    example = next(finding.example for finding in found.findings if finding.name == "unsorted rows")
+    assert example == f"query 3 has {kept[3, 0]:.6g} at rank 1 and {kept[3, 1]:.6g} at rank 2"
+
+
 def test_ties_at_k_are_worth_knowing() -> None:
     base = np.vstack([BASE, BASE])
     made = truth(Held(base), Held(QUERIES), 9, "l2")
@@ -91,7 +118,42 @@ def test_padding_empty_rows_and_ids_outside_are_told_apart() -> None:
     assert told["padding"] == "query 0 has 2 of 10 places empty"
     assert told["empty rows"] == "query 1 has no neighbour"
     assert told["ids outside the base"] == "query 2 names 500, and the base ends at 499"
+    assert len(told) == 3
+    assert found.right == 37
     assert found.reachable == pytest.approx((39 * 10 - 2 - 1) / 390)
+
+
+def test_ids_below_minus_one_are_outside_the_base() -> None:
+    positions, _ = given()
+    positions[6, 3] = -7
+    (finding,) = audited(positions).findings
+    assert finding.name == "ids outside the base"
+    assert (finding.cases, finding.example) == (1, "query 6 names -7, and the base begins at 0")
+
+
+def test_rows_wrong_by_their_ids_alone_are_told_once() -> None:
+    positions, distances = given()
+    positions[0, 9], positions[1, 4:] = positions[0, 8], -1
+    positions[2] = -1
+    for kept in (None, distances):
+        found = audited(positions, kept)
+        assert names(found) == ["empty rows", "padding", "duplicate ids"]
+        assert (found.right, found.clean) == (37, False)
+    positions, distances = given()
+    positions[:, 9] = positions[:, 8]
+    assert names(audited(positions, distances)) == ["duplicate ids"]
+
+
+def test_the_example_of_wrong_neighbours_is_too_far() -> None:
+    positions, distances = given()
+    furthest = truth(Held(-BASE), Held(QUERIES), 1, "ip").positions[:, 0]
+    positions[2, 9] = positions[2, 8]
+    positions[5, :2] = -1, furthest[5]
+    told = {finding.name: finding for finding in audited(positions).findings}
+    assert list(told) == ["padding", "duplicate ids", "wrong neighbours"]
+    assert told["wrong neighbours"].cases == 1
+    assert told["wrong neighbours"].example.startswith(f"query 5 names {furthest[5]} at ")
+    assert told["wrong neighbours"].example.endswith(f"the K-th is at {distances[5, 9]:.6g}")
 
 
 @pytest.mark.parametrize(
@@ -122,6 +184,47 @@ def test_a_truth_by_another_metric_is_caught(with_distances: bool) -> None:
 def test_distances_of_no_metric_are_caught() -> None:
     positions, distances = given()
     assert "distances of no metric" in names(audited(positions, distances + 7))
+
+
+def test_distances_unlike_the_others_are_caught() -> None:
+    positions, distances = given()
+    shown = f"where {positions[0, 9]} is at {distances[0, 9]:.6g}"
+    distances[:, 9] *= 1.5
+    found = audited(positions, distances)
+    (finding,) = found.findings
+    assert (found.convention, found.clean) == ("Euclidean distances", False)
+    assert (finding.name, finding.cases, finding.out_of) == ("wrong distances", 40, 40)
+    assert finding.example == f"query 0 has {distances[0, 9]:.6g} at rank 10, {shown}"
+
+
+def test_small_distances_that_single_precision_blurs_are_not_wrong() -> None:
+    base = np.vstack([BASE, QUERIES[:4]])
+    made = truth(Held(base), Held(QUERIES), 10, "l2")
+    assert made.distances is not None
+    blurred = np.sqrt(made.distances**2 + 1e-5)
+    assert audited(made.positions, blurred, base=base).clean
+
+
+def test_cosines_near_one_another_lose_their_digits_and_are_not_wrong() -> None:
+    base, queries = BASE * 1e-2 + 1, QUERIES * 1e-2 + 1
+    made = truth(Held(base), Held(queries), 10, "cosine")
+    assert made.distances is not None
+    made.distances[:, 0] += 3e-7
+    assert audited(made.positions, made.distances, "cosine", base, queries).clean
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_distances_that_are_no_numbers_are_caught(value: float) -> None:
+    positions, distances = given()
+    distances[3, 9] = value
+    (finding,) = audited(positions, distances).findings
+    assert (finding.name, finding.cases) == ("NaN or infinite distances", 1)
+    assert finding.example == f"query 3 has {value} beside {positions[3, 9]} at rank 10"
+
+
+def test_distances_none_of_which_is_a_number_are_told_once() -> None:
+    positions, distances = given()
+    assert names(audited(positions, np.full_like(distances, np.nan))) == ["NaN or infinite distances"]
 
 
 @pytest.mark.parametrize("shift", [1, -1])

@@ -220,6 +220,7 @@ def test_an_hdf5_file_brings_queries_and_metric() -> None:
         ({"truth": "few.ivecs"}, "few.ivecs: is of 3 queries, and there are 20; leave this truth out"),
         ({"truth": "far.ivecs"}, "the truth names position 999, and the base has 300 vectors"),
         ({"truth": "ip.ivecs"}, "ip.ivecs: 20 of 20 queries computed anew have other neighbours by l2: "),
+        ({"truth": "back.ivecs", "k": 15}, "20 of 20 queries computed anew do not have the nearest first"),
         ({"queries": "narrow.npy"}, "the base has 8 dimensions and the queries have 3"),
         ({"base": "nan.npy"}, "position 7 holds NaN or infinite numbers; leave it out"),
         ({"base": "zero.npy", "metric": "cosine"}, "position 7 is zero, and under cosine it has no"),
@@ -237,6 +238,7 @@ def test_wrong_data_are_refused_and_nothing_is_left(more: dict[str, Any], said: 
     write_neighbors(Neighbors(np.full((20, 15), 999)), "far.ivecs")
     by_product = truth(BASE, QUERIES, 15, "ip").positions[:, ::-1]
     write_neighbors(Neighbors(by_product), "ip.ivecs")
+    write_neighbors(Neighbors(TRUTH.positions[:, ::-1]), "back.ivecs")
     with pytest.raises(InputError) as raised:
         bench(**more).opened("out")
     assert said in str(raised.value)

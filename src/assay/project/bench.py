@@ -147,10 +147,11 @@ def _refuse_other(positions: Positions, base: Vectors, queries: Vectors, metric:
         return
     some = np.sort(np.random.default_rng(0).permutation(whole)[:_SAMPLE])
     found = sampled(Neighbors(positions), base, queries, metric, some, None)
-    for finding in found.findings:
+    other = [(finding, "have other neighbours") for finding in found.findings]
+    for finding, how in [*other, *((finding, "do not have the nearest first") for finding in found.order)]:
         if finding.wrong:
             raise FormatError(
-                f"{finding.cases} of {finding.out_of} queries computed anew have other neighbours by "
+                f"{finding.cases} of {finding.out_of} queries computed anew {how} by "
                 f"{metric}: {finding.example}; leave this truth out, and it is made; "
                 "`assay truth audit` says more",
                 path,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from assay.core.vectors import Neighbors, Positions, Vectors, checked_metric
 from assay.core.vectors_check import Faults, Found, faults, pieces, refuse_mismatch
-from assay.indexes.exact.audit_sample import Sample, sampled
+from assay.indexes.exact.audit_sample import Sample, duplicates, sampled, unsorted
 from assay.indexes.findings import Finding, wrong
 
 SAMPLE = 200  # queries computed anew
@@ -18,7 +18,6 @@ _ZERO = {
     True: "they have no direction: their cosine is undefined, and each program makes up its own",
     False: "they often stand for something that is missing",
 }
-Flags = NDArray[np.bool_]
 
 
 class Audit(NamedTuple):
@@ -59,20 +58,23 @@ def audit(
 ) -> Audit:
     """Look for everything that is known to go wrong in truth files.
 
-    Ids, distances and vectors are looked through whole; neighbours are computed anew for a sample of queries.
+    Ids, distances and vectors are looked through whole; neighbours are computed anew for a sample of queries,
+    and by these it is told whether distances are right.
     """
     checked_metric(metric)
     refuse_mismatch(base, queries)
     rows = min(len(neighbors.positions), len(queries))
     positions = neighbors.positions[:rows]
     bad = faults(base), faults(queries)
-    found = [*_counts(neighbors, queries), *_ids(positions, len(base)), *_vectors(*bad, metric)]
+    found = [*_counts(neighbors, queries), *_ids(positions, len(base))]
+    found += [*duplicates(positions, np.arange(rows)), *_not_finite(neighbors), *_vectors(*bad, metric)]
     found += _contained(base, queries)
     made: Sample | None = None
     if rows and not any(each.problems(metric) for each in bad):
         some = np.sort(np.random.default_rng(seed).permutation(rows)[:sample])
         made = sampled(neighbors, base, queries, metric, some, threads)
-        found += made.findings
+        told = {each.name for each in found}  # of the whole file
+        found += [each for each in made.findings if each.name not in told]
     found += _unsorted(neighbors, made)
     return Audit(
         metric, len(base), base.d, len(queries), neighbors.k, made.convention if made else None, found,
@@ -94,7 +96,7 @@ def _counts(neighbors: Neighbors, queries: Vectors) -> Iterator[Finding]:
 
 def _ids(positions: Positions, n: int) -> Iterator[Finding]:
     """What is wrong with ids by themselves."""
-    missing = positions < 0
+    missing, outside = positions == -1, (positions < -1) | (positions >= n)
     checks: list[tuple[str, Any, Callable[[int], str], str]] = [
         (
             "empty rows", missing.all(axis=1), lambda q: f"query {q} has no neighbour",
@@ -106,13 +108,9 @@ def _ids(positions: Positions, n: int) -> Iterator[Finding]:
             "recall is divided by K, and the empty places cannot be hit",
         ),
         (
-            "ids outside the base", (positions >= n).any(axis=1),
-            lambda q: f"query {q} names {int(positions[q].max())}, and the base ends at {n - 1}",
+            "ids outside the base", outside.any(axis=1),
+            lambda q: f"query {q} names {_beyond(int(positions[q, outside[q].argmax()]), n)}",
             "these ids cannot be hit: the truth belongs to another base, or its ids count otherwise",
-        ),
-        (
-            "duplicate ids", _repeats(positions).any(axis=1), lambda q: _repeated(q, positions[q]),
-            "an id can be hit once only, so that no search reaches a recall of 1",
         ),
     ]  # fmt: skip
     for name, flags, example, effect in checks:
@@ -120,18 +118,8 @@ def _ids(positions: Positions, n: int) -> Iterator[Finding]:
             yield wrong(name, int(flags.sum()), len(flags), example(int(flags.argmax())), effect)
 
 
-def _repeats(positions: Positions) -> Flags:
-    """Where an id stands that stood before in its row, in the order of ids."""
-    ordered = np.sort(positions, axis=1)
-    made: Flags = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-    return made
-
-
-def _repeated(query: int, row: NDArray[np.int64]) -> str:
-    ids, counts = np.unique(row[row >= 0], return_counts=True)
-    first = ids[counts.argmax()]
-    ranks = (np.flatnonzero(row == first) + 1).tolist()
-    return f"query {query} names {first} at ranks {', '.join(map(str, ranks[:5]))}"
+def _beyond(position: int, n: int) -> str:
+    return f"{position}, and the base {'begins at 0' if position < 0 else f'ends at {n - 1}'}"
 
 
 def _reachable(positions: Positions, n: int) -> float | None:
@@ -184,18 +172,26 @@ def _keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
     return made
 
 
-def _unsorted(neighbors: Neighbors, made: Sample | None) -> Iterator[Finding]:
-    """Rows whose distances go down, or up where they are similarities."""
+def _not_finite(neighbors: Neighbors) -> Iterator[Finding]:
+    """Neighbours whose distance is no number."""
     if neighbors.distances is None:
         return
-    sign = -1 if made and made.similarity else 1
-    steps = sign * np.diff(neighbors.distances, axis=1)
-    flags = (steps < 0).any(axis=1)
-    if flags.any():
-        q = int(flags.argmax())
-        at = int((steps[q] < 0).argmax())
-        pair = " then ".join(f"{value:.6g}" for value in neighbors.distances[q, at : at + 2])
+    flags = ~np.isfinite(neighbors.distances) & (neighbors.positions >= 0)
+    rows = np.flatnonzero(flags.any(axis=1))
+    if len(rows):
+        q = int(rows[0])
+        at = int(flags[q].argmax())
+        pair = f"{neighbors.distances[q, at]} beside {neighbors.positions[q, at]}"
         yield wrong(
-            "unsorted rows", int(flags.sum()), len(steps), f"query {q} has {pair} from rank {at + 1} on",
-            "the first k of a longer row are not its nearest k, so that recall at a smaller K is wrong",
+            "NaN or infinite distances", len(rows), len(flags), f"query {q} has {pair} at rank {at + 1}",
+            "where hits are told by distance, nothing or everything is within such a one",
         )  # fmt: skip
+
+
+def _unsorted(neighbors: Neighbors, made: Sample | None) -> Iterable[Finding]:
+    """Rows whose distances go down, or up where they are similarities; without distances, of the sample."""
+    if neighbors.distances is None:
+        return made.order if made else ()
+    sign = -1 if made and made.similarity else 1
+    far = np.where(np.isfinite(neighbors.distances), neighbors.distances, np.nan)
+    return unsorted(far, np.zeros(len(far)), np.arange(len(far)), sign)

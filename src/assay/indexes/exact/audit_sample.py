@@ -19,7 +19,9 @@ _EQUAL = 1e-6  # relative: distances nearer than this are ties
 _ROUNDING = 1e-4  # relative: what single precision may confuse
 _FITS = 1e-3  # relative: a distance of the file is that of a metric
 _MOST = 0.9  # of the distances must fit
+_FAINT = 1e-2  # of the usual distance: in single precision smaller ones lose their digits
 _ALIKE = 0.9  # of the neighbours must agree for a shift or a metric to explain them
+Flags = NDArray[np.bool_]
 
 
 class Convention(NamedTuple):
@@ -53,6 +55,7 @@ class Sample(NamedTuple):
 
     size: int
     findings: list[Finding]
+    order: list[Finding]  # rows out of order by the distances that were computed
     convention: str | None
     similarity: bool
     right: int
@@ -82,6 +85,17 @@ class _Beside(NamedTuple):
         """How much further is no further: relative, and of 1 under cosine, where 0 is common."""
         return share * np.maximum(np.abs(self.last), float(self.metric == "cosine"))
 
+    def beyond(self, share: float) -> Flags:
+        """Which rows name a vector further than the K-th (but for a share of its distance)."""
+        made: Flags = np.any(self.far > (self.last + self.slack(share))[:, None], axis=1)
+        return made
+
+    @property
+    def whole(self) -> Flags:
+        """Which rows name K different vectors of the base."""
+        made: Flags = np.isfinite(self.far).all(axis=1) & ~repeats(self.given)
+        return made
+
 
 def sampled(
     neighbors: Neighbors,
@@ -95,19 +109,24 @@ def sampled(
     asked, given = queries.take(some), neighbors.positions[some]
     exact = truth(base, Held(asked), min(neighbors.k + 1, len(base)), metric, threads=threads)
     beside = _Beside(some, given, exact, _far(base, asked, given, metric), metric)
-    fits = None
-    if neighbors.distances is not None:
-        fits = _convention(neighbors.distances[some], base, asked, given, metric)
-    right = _within(beside, _EQUAL)
-    found = [*_ties(beside), *_wrong(beside, right)]
+    right = beside.whole & ~beside.beyond(_EQUAL)
+    found = [*_ties(beside), *_wrong(beside), *duplicates(given, some)]
     if not right.all():
         found += _shifted(beside)
-        if neighbors.distances is None:
-            found += _other_metric(beside, base, Held(asked))
+    fits = None
     if neighbors.distances is not None:
-        found += _misfit(fits, metric, len(some))
+        kept = neighbors.distances[some]
+        fits, expected = _convention(kept, base, asked, given, metric)
+        if np.isfinite(kept + beside.far).any():
+            found += _misfit(fits, metric, len(some))
+        if fits:
+            found += _strays(beside, kept, expected, _EQUAL * (fits.metric == "cosine"))
+    elif not right.all():
+        found += _other_metric(beside, base, Held(asked))
     name, similarity = (fits.name, fits.similarity) if fits else (None, False)
-    return Sample(len(some), found, name, similarity, int(right.sum()), _overlap(beside, given))
+    return Sample(
+        len(some), found, list(_order(beside)), name, similarity, int(right.sum()), _overlap(beside, given)
+    )
 
 
 def _far(base: Vectors, asked: NDArray[np.generic], given: Positions, metric: str) -> Doubles:
@@ -118,13 +137,52 @@ def _far(base: Vectors, asked: NDArray[np.generic], given: Positions, metric: st
     return made
 
 
-def _within(beside: _Beside, share: float) -> NDArray[np.bool_]:
-    """Which rows name K different vectors, none further than the K-th (but for a share of its distance)."""
-    ordered = np.sort(beside.given, axis=1)
-    different = (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
-    near = beside.far <= (beside.last + beside.slack(share))[:, None]
-    made: NDArray[np.bool_] = different & near.all(axis=1)
+def repeats(positions: Positions) -> Flags:
+    """Which rows name an id more than once."""
+    ordered = np.sort(positions, axis=1)
+    made: Flags = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
     return made
+
+
+def duplicates(positions: Positions, queries: NDArray[np.int64]) -> Iterator[Finding]:
+    """The rows, which are of these queries, that name an id more than once."""
+    flags = repeats(positions)
+    if flags.any():
+        at = int(flags.argmax())
+        row = positions[at]
+        ids, counts = np.unique(row[row >= 0], return_counts=True)
+        first = ids[counts.argmax()]
+        ranks = (np.flatnonzero(row == first) + 1).tolist()
+        yield wrong(
+            "duplicate ids", int(flags.sum()), len(flags),
+            f"query {queries[at]} names {first} at ranks {', '.join(map(str, ranks[:5]))}",
+            "an id can be hit once only, so that no search reaches a recall of 1",
+        )  # fmt: skip
+
+
+def unsorted(far: Doubles, slack: Doubles, queries: NDArray[np.int64], sign: int = 1) -> Iterator[Finding]:
+    """The rows, which are of these queries, where one is nearer, by more than the slack, than one before.
+
+    The sign is −1 where the distances are similarities.
+    """
+    grown = sign * far
+    flags = grown < np.fmax.accumulate(grown, axis=1) - slack[:, None]
+    rows: Flags = np.any(flags, axis=1)
+    if rows.any():
+        q = int(rows.argmax())
+        at = int(flags[q].argmax())
+        top = int(np.nanargmax(grown[q, :at]))
+        pair = f"{far[q, top]:.6g} at rank {top + 1} and {far[q, at]:.6g} at rank {at + 1}"
+        yield wrong(
+            "unsorted rows", int(rows.sum()), len(rows), f"query {queries[q]} has {pair}",
+            "the first k of a longer row are not its nearest k, so that recall at a smaller K is wrong",
+        )  # fmt: skip
+
+
+def _order(beside: _Beside) -> Iterator[Finding]:
+    """Rows out of order, but for those that name a wrong neighbour or one twice: that is told already."""
+    told = beside.beyond(_ROUNDING) | repeats(beside.given)
+    return unsorted(np.where(told[:, None], np.nan, beside.far), beside.slack(_ROUNDING), beside.queries)
 
 
 def _overlap(beside: _Beside, given: Positions) -> float:
@@ -148,31 +206,28 @@ def _ties(beside: _Beside) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _wrong(beside: _Beside, right: NDArray[np.bool_]) -> Iterator[Finding]:
-    """Rows that are not the nearest: beyond what single precision confuses, and within."""
-    rounding = _within(beside, _ROUNDING) & ~right
+def _wrong(beside: _Beside) -> Iterator[Finding]:
+    """Rows that name a vector too far: beyond what single precision confuses, and within."""
+    bad = beside.beyond(_ROUNDING)
+    rounding = beside.beyond(_EQUAL) & ~bad
     if rounding.any():
         yield worth_knowing(
-            "neighbours confused by rounding", int(rounding.sum()), len(right), _worst(beside, rounding),
+            "neighbours confused by rounding", int(rounding.sum()), len(bad), _worst(beside, rounding),
             "computed in single precision; a few ids near the K-th are others",
         )  # fmt: skip
-    bad = ~right & ~rounding
     if bad.any():
         yield wrong(
-            "wrong neighbours", int(bad.sum()), len(right), _worst(beside, bad),
+            "wrong neighbours", int(bad.sum()), len(bad), _worst(beside, bad),
             "a right answer counts as a miss: a better search can score less",
         )  # fmt: skip
 
 
-def _worst(beside: _Beside, flags: NDArray[np.bool_]) -> str:
+def _worst(beside: _Beside, flags: Flags) -> str:
     at = int(flags.argmax())
     missing = np.setdiff1d(beside.exact.positions[at, : beside.k], beside.given[at])
-    query = f"query {beside.queries[at]}"
-    if not len(missing):
-        return f"{query} names one id more than once"
-    far = np.where(np.isnan(beside.far[at]), -np.inf, beside.far[at])
-    named = f"names {beside.given[at, far.argmax()]} at {far.max():.6g}"
-    return f"{query} {named}, lacks {missing[0]}; the K-th is at {beside.last[at]:.6g}"
+    worst = int(np.nanargmax(beside.far[at]))
+    named = f"query {beside.queries[at]} names {beside.given[at, worst]} at {beside.far[at, worst]:.6g}"
+    return f"{named}, lacks {missing[0]}; the K-th is at {beside.last[at]:.6g}"
 
 
 def _shifted(beside: _Beside) -> Iterator[Finding]:
@@ -212,21 +267,49 @@ def _mismatch(count: int, example: str) -> Finding:
 
 def _convention(
     kept: Doubles, base: Vectors, asked: NDArray[np.generic], given: Positions, metric: str
-) -> Convention | None:
-    """What the distances of a file are: of those that fit, that of the metric asked for."""
+) -> tuple[Convention | None, Doubles]:
+    """What the distances of a file are, that of the metric asked for first, and what each should be."""
     ours = [each for each in CONVENTIONS if each.metric == metric]
     for each in (*ours, *(other for other in CONVENTIONS if other.metric != metric)):
         with np.errstate(invalid="ignore", divide="ignore"):  # zero vectors have no cosine
-            if _fits(kept, each.of(_far(base, asked, given, each.metric))):
-                return each
-    return None
+            expected = each.of(_far(base, asked, given, each.metric))
+        known = np.isfinite(kept) & np.isfinite(expected)
+        if known.any() and float(_fits(kept[known], expected[known]).mean()) >= _MOST:
+            return each, np.where(known, expected, np.nan)
+    return None, np.full(kept.shape, np.nan)
 
 
-def _fits(kept: Doubles, expected: Doubles) -> bool:
-    known = np.isfinite(expected)
-    size = np.median(np.abs(expected[known])) if known.any() else 0.0
-    off = np.abs(kept - expected)[known] <= _FITS * np.maximum(np.abs(expected[known]), 1e-2 * size)
-    return bool(known.any()) and float(off.mean()) >= _MOST
+def _fits(kept: Doubles, expected: Doubles) -> Flags:
+    size = np.median(np.abs(expected))
+    made: Flags = np.abs(kept - expected) <= _FITS * np.maximum(np.abs(expected), 1e-2 * size)
+    return made
+
+
+def _strays(beside: _Beside, kept: Doubles, expected: Doubles, slack: float) -> Iterator[Finding]:
+    """Distances unlike what most of the file's are, but for rows that name an id twice."""
+    known = np.isfinite(expected) & ~repeats(beside.given)[:, None]
+    if not known.any():
+        return
+    off = np.zeros(kept.shape, np.bool_)
+    pair = kept[known], expected[known]
+    off[known] = ~_fits(*pair) & ~_faint(*pair) & (np.abs(pair[0] - pair[1]) > slack)
+    rows: Flags = np.any(off, axis=1)
+    if rows.any():
+        q = int(rows.argmax())
+        at = int(off[q].argmax())
+        yield wrong(
+            "wrong distances", int(rows.sum()), len(rows),
+            f"query {beside.queries[q]} has {kept[q, at]:.6g} at rank {at + 1}, where {beside.given[q, at]} "
+            f"is at {expected[q, at]:.6g}",
+            "where hits are told by distance, misses count as hits, or hits as misses",
+        )  # fmt: skip
+
+
+def _faint(kept: Doubles, expected: Doubles) -> Flags:
+    """Where the squares differ by no more than that of a faint distance, as a root of rounded sums may."""
+    with np.errstate(over="ignore"):
+        made: Flags = np.abs(kept**2 - expected**2) <= (_FAINT * np.median(np.abs(expected))) ** 2
+    return made
 
 
 def _misfit(fits: Convention | None, metric: str, count: int) -> Iterator[Finding]:
