@@ -97,6 +97,20 @@ def test_the_commands_of_other_ways_to_ask_are_read_back_to_the_same_trials() ->
     assert Results("open-anew").keys() == Results("open").keys()
 
 
+def test_files_that_parameters_name_are_found_from_an_empty_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_vectors(generate("shifted", 1000, 24, queries=200, seed=1).queries, "training.fbin")
+    index = "adaptive inner=faiss.ivfflat;nlist=16 training=training.fbin / budget=4"
+    assert run(["bench", *DATA, "--mode", "batch", "--index", index, "-o", "taught"]) == 0
+    taught = Path("taught").absolute()
+    monkeypatch.chdir(tmp_path)
+    (command,) = bench_commands(open_study(taught))
+    assert f"training={taught.parent / 'training.fbin'}" in command
+    assert run([*shlex.split(command)[1:-1], "anew"]) == 0
+    assert Results("anew").keys() == Results(taught).keys()
+
+
 def test_parameters_that_options_cannot_say_are_left_to_a_file() -> None:
     about = {
         "sources": {"base": "b", "queries": None, "truth": None, "limit": None},

@@ -306,3 +306,21 @@ def test_an_imported_run_has_the_hits_of_its_own_ids(tmp_path: Path, returned: l
     assert results.repetition(key, 0).ids.tolist() == padded.tolist()
     expected = [len({i for i in row if 0 <= i <= 3}) for row in returned]
     assert recall_of(trial(results, key, judge("strict"))) == pytest.approx(sum(expected) / 20)
+
+
+def test_neighbours_under_another_metric_than_that_of_the_sweep_are_refused(
+    tmp_path: Path, results: Results
+) -> None:
+    angular = ann_benchmarks(tmp_path / "a.hdf5", distance="angular")
+    inner = big_ann(tmp_path / "b.hdf5", distance="ip")
+    results.put_about({"data": {"metric": "l2"}})
+    for path, metric in ((angular, "cosine"), (inner, "ip")):
+        said = f"is of neighbours under {metric}, and the sweep in the folder is under l2: "
+        with pytest.raises(FormatError, match=f"{path.name}: {said}"):
+            import_results([path], results)
+    assert results.keys() == []
+    same = ann_benchmarks(tmp_path / "c.hdf5", distance="euclidean")
+    silent = ann_benchmarks(tmp_path / "d.hdf5", name="silent", distance="")
+    assert len(import_results([same, silent], results)) == 2
+    results.put_about({"data": {"metric": "cosine"}})
+    assert len(import_results([angular], results)) == 1

@@ -69,6 +69,36 @@ def test_robustness_and_engines_are_read_by_every_name(tmp_path: Path, column: s
     assert ("K is not stated" in one.trial.note) == ("@" not in column)
 
 
+@pytest.mark.parametrize("curve", [["1.000"] * 4, ["0.990", "0.960", "0.960", "0.950"]])
+def test_zeros_at_the_end_tell_how_finely_a_curve_is_printed(tmp_path: Path, curve: list[str]) -> None:
+    head = "engine,k,queries,recall,cdf_0.25,cdf_0.5,cdf_0.75,cdf_1"
+    row = ["a", "4", "1000", f"{sum(map(float, curve)) / 4:.4f}", *curve]
+    [one] = figures(tmp_path, head, ",".join(row))
+    assert one.recall.low is not None
+    import_results([tmp_path / "t.csv"], Results(tmp_path / "out"))
+    (key,) = Results(tmp_path / "out").keys()
+    again = published(trial(Results(tmp_path / "out"), key, None))
+    assert again is not None
+    assert one.distribution is not None
+    assert again.counts.tolist() == one.distribution.counts.tolist()
+    [short] = figures(tmp_path, head, ",".join([*row[:3], row[3], *(str(float(cell)) for cell in curve)]))
+    assert short.recall.low is None
+
+
+def test_a_k_that_nothing_states_is_noted_without_a_curve_too(tmp_path: Path) -> None:
+    silent, stated = figures(tmp_path, "algorithm,recall,qps,k", "a,0.9,5,", "b,0.9,5,10")
+    assert silent.trial.note.endswith("K is not stated, and taken to be 10")
+    assert "K is not stated" not in stated.trial.note
+
+
+def test_sizes_are_read_in_bytes_and_in_mb(tmp_path: Path) -> None:
+    [one] = figures(tmp_path, "engine,memory_mb,disk_mb,qps", "a,2,0.5,5")
+    assert one.trial.reported == {"qps": 5, "memory_bytes": 2 << 20, "disk_bytes": 1 << 19}
+    assert not one.trial.search
+    with pytest.raises(FormatError, match="'memory_mb' and 'memory_bytes' are of the same figure: keep one"):
+        figures(tmp_path, "engine,memory_mb,memory_bytes", "a,2,5")
+
+
 def test_the_k_of_a_curve_is_of_its_columns_or_of_the_column_k(tmp_path: Path) -> None:
     [one] = figures(tmp_path, "engine,k,cdf_0.3,Robustness-0.3@10", "annoy,100,0.5,0.9")
     assert one.trial.k == 100

@@ -130,3 +130,37 @@ def test_questions_are_checked_in_the_process_of_the_engine() -> None:
         "build.fials": "there is no such parameter; did you mean fails?",
         "build.seed": "expected int, found 'one'",
     }
+
+
+@pytest.mark.parametrize("metric", ["l2", "ip", "cosine"])
+def test_a_base_of_many_ties_cannot_tell_an_index_from_brute_force(metric: str) -> None:
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (5000, 8)).astype(np.uint8)
+    bits[:, 0] = 1  # nothing of length 0
+    assert hard_queries(Held(bits), metric) is None
+    assert hard_queries(Held(np.ones((2000, 8), np.float32)), metric) is None
+    twice = np.repeat(rng.normal(0, 1, (1000, 8)).astype(np.float32), 2, axis=0)
+    twice /= np.linalg.norm(twice, axis=1, keepdims=True)
+    assert hard_queries(Held(twice), metric) is not None
+
+
+BARE = """
+import numpy as np
+from assay.indexes.index import Index
+
+class Bare(Index):
+    def build(self, vectors):
+        self.n = len(vectors)
+
+    def search(self, queries, k):
+        return np.zeros((len(queries), k), np.int64)
+"""
+
+
+def test_an_engine_that_names_no_package_has_no_version(tmp_path: Path) -> None:
+    (tmp_path / "bare.py").write_text(BARE)
+    with open(tmp_path / "others-0.1.dist-info" / "entry_points.txt", "a") as file:
+        file.write("bare = bare:Bare\n")
+    with Hosted("bare", {}, metric="l2", d=8) as index:
+        assert index.build(BASE).version == ""
+        assert index.search(QUERIES, 3).positions.shape == (len(QUERIES.matrix), 3)

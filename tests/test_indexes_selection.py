@@ -308,6 +308,14 @@ def test_what_cannot_be_asked_is_refused(floors: list[str], objective: str, said
         select(study(seen("a", NINE)), floors, objective)
 
 
+def test_all_figures_that_are_known_are_told_where_one_is_not() -> None:
+    one = stated("a", recall=0.9, memory_bytes=2 << 20, **{"Robustness(delta=0.3)@10": 0.95})
+    with pytest.raises(InputError, match=r"known are recall, robustness-0\.3, memory_mb: name another"):
+        select(study(one), ["recall=0.5"])
+    with pytest.raises(InputError, match=r"known are recall, robustness-0\.1, qps, cost: name another"):
+        select(study(seen("a", NINE)), ["disk_mb=5"], "recall", price=1)
+
+
 @pytest.mark.parametrize(("share", "said"), [(1.0, "below 1, found 1"), (0.001, "no share of 0.001")])
 def test_a_share_that_leaves_a_part_empty_is_refused(share: float, said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -320,3 +320,30 @@ def test_a_sweep_killed_ten_times_and_resumed_equals_an_uninterrupted_one(tmp_pa
             pair = [Results(folder).repetition(one.key, number).ids for folder in (whole, killed)]
             assert (pair[0] == pair[1]).all()
     assert not list(killed.rglob("*.part"))
+
+
+FEW = """
+from misbehaving import Misbehaving
+
+class Few(Misbehaving):
+    def set_search(self, *, rows: int = 1500, lacks: int = 0):
+        super().set_search(rows=rows)
+        self.lacks = lacks
+
+    def search(self, queries, k):
+        return super().search(queries, k)[self.lacks:]
+"""
+
+
+def test_answers_to_fewer_queries_than_were_asked_cost_the_trial(tmp_path: Path) -> None:
+    (tmp_path / "few.py").write_text(FEW)
+    with open(tmp_path / "others-0.1.dist-info" / "entry_points.txt", "a") as file:
+        file.write("few = few:Few\n")
+    asked = entry({}, {"lacks": [0, 1], "rows": [1500]}, "few")
+    options = Options(repetitions=1, warmup=0, timeout=60)
+    sweep(tmp_path / "out", asked, options=options, modes=("single", "batch")).run()
+    found = {(t.search["lacks"], t.mode): t for t in trials(Results(tmp_path / "out"), judge())}
+    assert [found[0, mode].status for mode in ("single", "batch")] == ["done", "done"]
+    assert [found[1, mode].status for mode in ("single", "batch")] == ["failed", "failed"]
+    assert "search returned shape (39, 5); expected positions of shape (40, 5)" in found[1, "batch"].reason
+    assert "search returned shape (0, 5); expected positions of shape (1, 5)" in found[1, "single"].reason

@@ -1,12 +1,15 @@
 """Clocks, loops and percentiles, on a clock of their own."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from assay.core.errors import EngineError
 from assay.indexes.hosting import timing
-from assay.indexes.hosting.load import capacity, requests, saturated
+from assay.indexes.hosting.load import achieved, capacity, requests, saturated
 from assay.indexes.hosting.percentiles import fewest, latency, percentile_ms
 from assay.indexes.hosting.timing import Ticks, Timed, closed_loop, open_loop, schedule
 from assay.indexes.sweeps.results import Results, once
@@ -139,6 +142,19 @@ def test_falling_behind_is_saturation() -> None:
     assert not saturated(served(1000, 1000), 1000)
 
 
+def test_what_failed_is_finished_and_what_is_not_finished_is_behind() -> None:
+    some = served(1000, 1000)
+    failing = some._replace(errors=len(some.positions) // 5)
+    assert not saturated(failing, 1000)
+    assert saturated(failing, 1000, unfinished=failing.errors)
+    assert achieved(failing, 1000) == pytest.approx(800, rel=0.01)
+
+
+def test_answers_are_counted_over_the_schedule_where_it_is_longer() -> None:
+    quick = Timed(np.zeros((5, 1), np.int64), 0.8)
+    assert (achieved(quick), achieved(quick, 5), achieved(quick, 50)) == (6.25, 5, 6.25)
+
+
 @pytest.mark.parametrize(("found", "told"), [(None, None), (120.0, 120.0)])
 def test_a_capacity_that_no_rate_meets_has_no_latency(
     found: float | None, told: float | None, tmp_path: Path
@@ -150,3 +166,32 @@ def test_a_capacity_that_no_rate_meets_has_no_latency(
     made = trial(results, "a", None)
     assert (made.capacity and made.capacity.median) == told
     assert bool(made.latency) == bool(made.qps) == (told is not None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda n, k: np.zeros((n - 1, k), np.int64), r"shape \(\d+, 10\)"),
+        (lambda n, k: np.zeros((n, k - 2), np.int64), r"shape \(\d+, 8\)"),
+        (lambda n, k: np.zeros((n, k + 5), np.int64), r"shape \(\d+, 15\)"),
+        (lambda n, k: np.zeros((n, 1), np.int64), r"shape \(\d+, 1\)"),
+        (lambda n, k: np.zeros(k, np.int64), r"shape \(10,\)"),
+        (lambda n, k: None, "a NoneType that is no table of numbers"),
+        (lambda n, k: [[0] * k, [0]], "a list that is no table of numbers"),
+    ],
+)
+def test_an_answer_of_another_shape_is_refused_however_it_was_asked(
+    answer: Callable[[int, int], Any], said: str
+) -> None:
+    def ask(queries: Ticks, k: int) -> Any:
+        return answer(len(queries), k)
+
+    queries = np.zeros((60, 2))
+    rows = timing.single_rows(queries)
+    expected = f"^search returned {said}; expected positions of shape "
+    with pytest.raises(EngineError, match=expected + r"\(60, 10\): a row for each query"):
+        timing.batch(ask, queries, 10)
+    with pytest.raises(EngineError, match=expected + r"\(1, 10\)"):
+        timing.closed(ask, rows, 10)
+    with pytest.raises(EngineError, match=expected + r"\(1, 10\)"):
+        timing.scheduled(ask, rows, 10, schedule(20_000, 60), 2, timing.Monotonic().now())

@@ -71,10 +71,10 @@ class Index:
         return None
 
     def version(self) -> str:
-        """The version of the engine."""
+        """The version of the engine; nothing where it is no package."""
         from importlib.metadata import version
 
-        return version(self.package)
+        return version(self.package) if self.package else ""
 
     def close(self) -> None:
         """Let go of what is held: connections, servers, files."""

@@ -118,7 +118,7 @@ def promised(where: Place, format: str | None, holds: Holds) -> VectorFormat:  #
 def refuse_overwriting(target: str | os.PathLike[str], *sources: str | os.PathLike[str] | None) -> None:
     """Refuse to write to a file that is read; a part of an HDF5 file may be put beside its other parts."""
     where = place(target)
-    for source in map(place, filter(None, sources)):
+    for source in (place(one) for one in sources if one):
         same = os.path.exists(where.path) and os.path.exists(source.path)
         if not same or not os.path.samefile(where.path, source.path):
             continue

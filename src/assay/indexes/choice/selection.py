@@ -17,6 +17,8 @@ from assay.core.errors import InputError
 from assay.indexes.choice import words
 from assay.indexes.choice.floors import (
     LATENCIES,
+    LESS,
+    MORE,
     Figure,
     Floor,
     Known,
@@ -27,6 +29,7 @@ from assay.indexes.choice.floors import (
     read_floor,
     refuse_twice,
 )
+from assay.indexes.foreign.curves import place
 from assay.indexes.study.observed import Observed, Study
 from assay.indexes.trials import Trial
 
@@ -144,7 +147,7 @@ def select(
         )
         for name, one in zip(_names(study.observed), study.observed, strict=True)
     ]
-    axes = _axes(trials, wanted, named)
+    axes = _axes(trials, wanted, named, study, price)
     judged = _ordered([_judged(one, axes, rules) for one in trials], axes)
     unknown = tuple(of for of in wanted if of not in axes)
     made = Selection(study, k, rules, aim, axes, unknown, parts, tuple(judged), None, price)
@@ -195,18 +198,32 @@ def _unfit(trial: Trial, k: int) -> str:
 
 
 def _axes(
-    trials: Sequence[Candidate], wanted: tuple[Figure, ...], named: tuple[Figure, ...]
+    trials: Sequence[Candidate],
+    wanted: tuple[Figure, ...],
+    named: tuple[Figure, ...],
+    study: Study,
+    price: float | None,
 ) -> tuple[Figure, ...]:
     """The figures that any trial has; what was named must be among them."""
     fit = [one for one in trials if not one.out]
     there = tuple(of for of in wanted if any(one.figures[of] for one in fit))
     lacking = [of for of in named if of not in there]
     if fit and lacking:
-        others = ", ".join(of.name for of in there) or "none of the usual ones"
+        some = [one for one, made in zip(study.observed, trials, strict=True) if not made.out]
+        others = ", ".join(_figures_there(some, wanted, price)) or "none"
         raise InputError(
             f"{_not_known(fit[0], lacking)} of any trial; known are {others}: name another floor or objective"
         )
     return there
+
+
+def _figures_there(some: Sequence[Observed], wanted: tuple[Figure, ...], price: float | None) -> list[str]:
+    """The names of all figures that any trial has; of robustness at the δ that is wanted, usual or stated."""
+    stated = filter(None, (place(name) for one in some for name in one.trial.reported))
+    deltas = {_DELTA, *(of.delta for of in wanted if of.delta), *(at.delta for at in stated)}
+    names = [*MORE[:1], *(f"robustness-{delta:g}" for delta in sorted(deltas)), *MORE[1:], *LESS]
+    priced = [figure(name) for name in names if name != "cost" or price is not None]
+    return [of.name for of in priced if any(known(one, of, None, price) for one in some)]
 
 
 def _judged(one: Candidate, axes: tuple[Figure, ...], floors: tuple[Floor, ...]) -> Candidate:

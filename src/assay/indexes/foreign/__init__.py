@@ -44,11 +44,12 @@ def import_results(
     """
     files = [file for path in paths for file in _files(os.fspath(path), results.folder)]
     readers = [(file, KINDS[_checked(kind) or kind_of(file)]) for file in files]
-    one = _data_there(results)
+    one, metric = _data_there(results), _metric_there(results)
     for file, read in readers:
         for found in read(file):
             one = _same_data(found, one, file)
             _refuse_truth(found, truth, file)
+            _refuse_metric(found, metric, file)
     keys = [_put(found, results, truth) for file, read in readers for found in read(file)]
     return list(dict.fromkeys(keys))
 
@@ -156,6 +157,23 @@ def _refuse_truth(found: Found, truth: Neighbors | None, path: str) -> None:
         raise FormatError(
             f"answers {queries} queries, and the truth is of {len(truth.positions)}: it is of other data "
             f"({found.told.get('dataset', 'which it does not name')})",
+            path,
+        )
+
+
+def _metric_there(results: Results) -> str | None:
+    """The metric of the sweep in the folder; None where there is no sweep."""
+    there = (results.folder / "sweep.json").exists()
+    return str(results.about()["data"]["metric"]) if there else None
+
+
+def _refuse_metric(found: Found, metric: str | None, path: str) -> None:
+    """Refuse neighbours under another metric than that of the sweep; what names none is not refused."""
+    own = found.told.get("metric")
+    if found.answers is not None and own and metric and own != metric:
+        raise FormatError(
+            f"is of neighbours under {own}, and the sweep in the folder is under {metric}: "
+            f"import it into the folder of a sweep under {own}",
             path,
         )
 

@@ -141,6 +141,19 @@ def _half(cell: Any) -> float:
     return float(Decimal((0, (5,), int(Decimal(written).as_tuple().exponent) - 1)))
 
 
+def rounding(cells: Mapping[str, Any], k: int) -> dict[str, float]:
+    """How far a curve may be rounded, where its digits say it and its numbers do not: 0.990 is not 0.99.
+
+    >>> rounding({"queries": "100", "cdf_1": "0.990"}, 1), rounding({"queries": "100", "cdf_1": "0.99"}, 1)
+    ({'rounding': 0.0005}, {})
+    """
+    shares = [cells[column] for delta, column in _curve(cells, k).items() if delta]
+    if "queries" not in cells or not shares:
+        return {}
+    printed = min(map(_half, shares))
+    return {"rounding": printed} if printed < min(_half(float(share)) for share in shares) else {}
+
+
 def published(trial: Trial) -> Distribution | None:
     """How many queries have which recall, from a whole curve and the number of queries.
 
@@ -149,7 +162,9 @@ def published(trial: Trial) -> Distribution | None:
     names = [robustness_name(delta, trial.k) for delta in sorted(_steps(trial.k))]
     n = int(trial.reported.get("queries", 0))
     curve = [trial.reported[name] for name in names if name in trial.reported]
-    if not n or len(curve) < trial.k or n * min(map(_half, curve)) > 0.5 + 1e-9:
+    if not n or len(curve) < trial.k:
+        return None
+    if n * trial.reported.get("rounding", min(map(_half, curve))) > 0.5 + 1e-9:
         return None
     reached = [n, *(round(share * n) for share in curve), 0]
     return Distribution(-np.diff(reached))

@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.core.errors import FormatError
 from assay.core.vectors import METRICS
-from assay.indexes.foreign.curves import USUAL_K, k_of, place, refuse_columns, refuse_curve
+from assay.indexes.foreign.curves import USUAL_K, k_of, place, refuse_columns, refuse_curve, rounding
 from assay.indexes.foreign.curves import reported as robustness
 from assay.indexes.foreign.found import Found, metric_of, told
 from assay.indexes.foreign.kept import value
@@ -99,6 +99,9 @@ def _header(names: list[str], path: str) -> list[str]:
             path,
             1,
         )
+    for one, other in _BYTES.items():
+        if {one, other} <= set(names):
+            raise FormatError(f"columns {one!r} and {other!r} are of the same figure: keep one", path, 1)
     refuse_columns(names, path)
     return names
 
@@ -120,14 +123,15 @@ def _found(row: Row, path: str, line: int) -> Found:
     if named not in known:
         raise FormatError(f"column {named!r}: expected the name of an engine, found nothing", path, line)
     reported, facts = _read({**FIGURES, **_ASKED}, known, path, line), _read(_FACTS, known, path, line)
-    note, columns = NOTE, [name for name in known if place(name)]
+    reported = {_BYTES.get(name, name): found for name, found in reported.items()}
+    columns = [name for name in known if place(name)]
+    stated = k_of(columns, facts.get("k"), path, line)
+    note = NOTE + f"; K is not stated, and taken to be {USUAL_K}" * (stated is None)
     if columns:
         shares = _read(dict.fromkeys(columns, _SHARE), known, path, line)
-        stated = k_of(columns, facts.get("k"), path, line)
         k = facts["k"] = stated or USUAL_K
-        note += f"; K is not stated, and taken to be {USUAL_K}" * (stated is None)
         refuse_curve(known, k, path, line)
-        reported |= robustness(shares, k)
+        reported |= robustness(shares, k) | rounding(known, k)
     others = known.keys() - {named, *columns} - _COLUMNS
     if not reported.keys() - _ASKED.keys():
         expected = f"{', '.join(FIGURES)}, cdf_0.3 …"
@@ -174,6 +178,10 @@ def _at_least(low: float, high: float = math.inf) -> Callable[[Any], float]:
     return take
 
 
+def _megabytes(cell: Any) -> float:
+    return _at_least(0)(cell) * 2**20
+
+
 def _count(cell: Any) -> int:
     made = float(cell)
     if made < 1 or made != int(made) or isinstance(cell, bool):
@@ -204,7 +212,10 @@ FIGURES: Mapping[str, Column] = {
     "build_seconds": _AMOUNT,
     "memory_bytes": _AMOUNT,
     "disk_bytes": _AMOUNT,
+    "memory_mb": (_AMOUNT[0], _megabytes),
+    "disk_mb": (_AMOUNT[0], _megabytes),
 }
+_BYTES = {"memory_mb": "memory_bytes", "disk_mb": "disk_bytes"}  # as it is kept
 _FACTS: Mapping[str, Column] = {
     "k": _WHOLE,
     "n": _WHOLE,

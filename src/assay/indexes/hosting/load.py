@@ -31,14 +31,18 @@ class Capacity(NamedTuple):
     best: Timed | None
 
 
-def achieved(timed: Timed) -> float:
-    """Answers per second."""
-    return (len(timed.positions) - timed.errors) / timed.seconds
+def achieved(timed: Timed, rate: float | None = None) -> float:
+    """Answers per second; at a rate, of the time that its schedule takes at least."""
+    return (len(timed.positions) - timed.errors) / _lasting(timed, rate)
 
 
-def saturated(timed: Timed, rate: float) -> bool:
-    """Whether a system fell behind what was offered."""
-    return achieved(timed) < SATURATED * rate
+def saturated(timed: Timed, rate: float, unfinished: int = 0) -> bool:
+    """Whether a system fell behind what was offered: what failed is finished, but for so many."""
+    return (len(timed.positions) - unfinished) / _lasting(timed, rate) < SATURATED * rate
+
+
+def _lasting(timed: Timed, rate: float | None) -> float:
+    return max(timed.seconds, len(timed.positions) / rate if rate else 0)
 
 
 def requests(rate: float, seconds: float, percentile: float = 99.0) -> int:
@@ -73,4 +77,4 @@ def _probe(timed: Timed, rate: float, percentile: float, within_ms: float) -> Pr
     assert latencies is not None
     late = percentile_ms(latencies[latencies >= 0], percentile)
     met = late is not None and late <= within_ms and not timed.errors and not saturated(timed, rate)
-    return Probe(rate, achieved(timed), late, met)
+    return Probe(rate, achieved(timed, rate), late, met)

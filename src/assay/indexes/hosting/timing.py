@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.errors import EngineError
+
 Ticks = NDArray[np.int64]  # nanoseconds
 Search = Callable[[NDArray[Any], int], NDArray[np.int64]]
 Ask = Callable[[Any, int], Any]  # a search for one query
@@ -74,7 +76,7 @@ def batch(search: Search, queries: NDArray[Any], k: int) -> Timed:
         begin = time.perf_counter_ns()
         positions = search(queries, k)
         seconds = (time.perf_counter_ns() - begin) / 1e9
-    return Timed(np.asarray(positions, np.int64), seconds)
+    return Timed(_checked(positions, len(queries), k), seconds)
 
 
 def single_rows(queries: NDArray[Any]) -> list[NDArray[Any]]:
@@ -165,12 +167,27 @@ def _timed(loop: Loop, k: int) -> Timed:
     failed = loop.ends < 0
     latencies = np.where(failed, -1, loop.ends - loop.starts)
     found = np.full((len(loop.found), k), -1, np.int64)
-    for row, answer in zip(found, loop.found, strict=True):
-        if answer is not None:
-            row[:] = answer[0]
+    for i in np.flatnonzero(~failed):
+        found[i] = _checked(loop.found[i], 1, k)[0]
     seconds = (max(loop.ends.max(), loop.starts.max()) - loop.starts.min()) / 1e9
     began = int(loop.starts.min())
     return Timed(found, float(seconds), latencies, int(failed.sum()), loop.problem, began)
+
+
+def _checked(answer: Any, n: int, k: int) -> NDArray[np.int64]:
+    """An answer as the table that it should be; looked at when the clock has stopped."""
+    try:
+        found = np.asarray(answer, np.int64)
+    except (TypeError, ValueError):
+        what = f"a {type(answer).__name__} that is no table of numbers"
+    else:
+        if found.shape == (n, k):
+            return found
+        what = f"shape {found.shape}"
+    raise EngineError(
+        f"search returned {what}; expected positions of shape {(n, k)}: "
+        f"a row for each query, of {k} positions, −1 where there are fewer"
+    )
 
 
 def _said(error: Exception) -> str:

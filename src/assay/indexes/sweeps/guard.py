@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.core.vectors import Held, Neighbors, Vectors
 from assay.indexes.exact.truth import truth
-from assay.indexes.hits import Judge
+from assay.indexes.hits import EPSILON, Judge
 from assay.indexes.hosting.hosted import Hosted
 
 QUERIES = 256
@@ -29,7 +29,11 @@ class Hard(NamedTuple):
 
 
 def hard_queries(base: Vectors, metric: str, seed: int = 0) -> Hard | None:
-    """Queries between vectors of the base, with their truth; None where the base is too small to tell."""
+    """Queries between vectors of the base, with their truth; None where the base cannot tell.
+
+    It is too small, or so many of its vectors are equal that most queries have ties at K: then nearly every
+    answer is a hit.
+    """
     if len(base) < FEWEST:
         return None
     rng = np.random.default_rng(seed)
@@ -39,8 +43,17 @@ def hard_queries(base: Vectors, metric: str, seed: int = 0) -> Hard | None:
     if metric == "cosine":
         made /= np.linalg.norm(made, axis=1, keepdims=True)
     queries = Held(made.astype(np.float32))
-    found = truth(base, queries, K, metric)
+    found = truth(base, queries, K + 1, metric)
+    if _tied(found):
+        return None
     return Hard(queries, found, Judge(found, K, base, queries, metric))
+
+
+def _tied(found: Neighbors) -> bool:
+    """Whether for most queries the next after the K-th is as near as the K-th."""
+    assert found.distances is not None
+    last, beyond = found.distances[:, K - 1], found.distances[:, K]
+    return bool(np.mean(np.abs(beyond - last) <= EPSILON * np.abs(last)) > 0.5)
 
 
 def indexed(index: Hosted, hard: Hard | None) -> bool | None:

@@ -117,15 +117,18 @@ def _timed(passes: list[Repetition], known: dict[str, Any]) -> dict[str, Any]:
     capacities = [one.extra["capacity"] for one in passes if "capacity" in one.extra]
     if None in capacities:  # not met once: not to be relied on, and what was kept is of a closed loop
         return made
-    rates = [(len(one.queries) - one.errors) / one.seconds for one in passes]
+    offered = known.get("rate")
+    lasting = [max(one.seconds, len(one.queries) / offered if offered else 0.0) for one in passes]
     made["capacity"] = spread(capacities)
-    made["qps"] = spread(rates)
+    made["qps"] = spread(
+        [(len(one.queries) - one.errors) / s for one, s in zip(passes, lasting, strict=True)]
+    )
     latencies = np.concatenate([one.latencies for one in passes])
     if len(latencies):
         good = latencies[latencies >= 0]
         made |= {"latency": latency(good), "samples": len(good)}
-    offered = known.get("rate")
-    if offered is not None:
+    if offered is not None:  # what failed was answered in time, too
+        rates = [len(one.queries) / s for one, s in zip(passes, lasting, strict=True)]
         made |= {"offered": offered, "saturated": bool(np.median(rates) < SATURATED * offered)}
     return made
 

@@ -152,8 +152,10 @@ class Sweep:
         """A trial with its key: data, engine and version, parameters and their files, machine."""
         version = self.described[case.build.engine, case.build.python].version
         same = {**self.data.identity(), "version": version, "machine": self.machine}
-        same |= {name: found for name, found in self.besides(case.build).items() if found}
-        return Planned(name_of(same | case.identity()), name_of(same | case.build.identity()), case)
+        besides = self.besides(case.build)
+        same |= {name: found for name, found in besides.items() if found}
+        trial, index = (_unnamed(one.identity(), besides["files"]) for one in (case, case.build))
+        return Planned(name_of(same | trial), name_of(same | index), case)
 
     def besides(self, build: Build) -> dict[str, Any]:
         """What makes an index another beside its parameters: the interpreter, the content of files."""
@@ -222,6 +224,11 @@ class Sweep:
         options = {name: getattr(self.options, name) for name in names}
         data = self.data.about()
         return {"data": data, "sources": self.sources, "machine": self.machine, "options": options}
+
+
+def _unnamed(identity: dict[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+    """What makes a trial, without the names of files: their content counts."""
+    return identity | {"build": {name: v for name, v in identity["build"].items() if name not in files}}
 
 
 def _with_notes(planned: Planned, other: Planned) -> Planned:
@@ -390,10 +397,12 @@ class _Round:
         data, case = self.sweep.data, planned.case
         described = self.sweep.described[case.build.engine, case.build.python]
         about = {"n": len(data.base), "d": data.base.d, "k": data.k, "metric": data.metric}
+        besides = self.sweep.besides(case.build)
         record = {
             "version": described.version,
             **case.identity(),
-            **self.sweep.besides(case.build),
+            **besides,
+            "paths": {name: os.path.abspath(case.build.parameters[name]) for name in besides["files"]},
             **about,
             "policy": self.options.policy,
             "warmup": self.options.warmup,
