@@ -53,6 +53,7 @@ else:
     import hnswlib
     index = hnswlib.Index("l2", d)
     index.load_index(path)
+    index.set_num_threads(1)  # Assay does, and searches this very index beside the loop
     index.set_ef(ef)
     def search(rows):
         return index.knn_query(rows, 10, num_threads=1)
