@@ -113,7 +113,9 @@ def test_scann_gives_short_lists_where_its_leaves_hold_too_few(mode: str) -> Non
     search = {"leaves_to_search": 1, "pre_reorder_num_neighbors": 400}
     positions = found("scann", {"num_leaves": 40}, search, k=400, mode=mode)
     lengths = (positions >= 0).sum(axis=1)
-    assert 0 < lengths.min() <= lengths.max() < 400
+    assert 0 < lengths.max() < 400  # a leaf may be empty, and one query at a time may be sent to it
+    if mode == "batch":  # where each vector is sent to its own leaf
+        assert themselves(positions) == 1
     assert all(
         (row[n:] == -1).all() and len(set(row[:n])) == n for row, n in zip(positions, lengths, strict=True)
     )
