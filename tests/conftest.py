@@ -8,8 +8,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from assay.store.store import Store
+
+settings.load_profile("ci")  # the same examples every time; others are drawn by --hypothesis-profile=default
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 POSTGRES = Path(__file__).parent.parent / "scripts" / "postgres.sh"

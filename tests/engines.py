@@ -45,8 +45,8 @@ TRIALS: dict[str, Trial] = {
     "scann": Trial(
         {"num_leaves": 64},
         {"leaves_to_search": 1, "pre_reorder_num_neighbors": 10},
-        {"leaves_to_search": 40, "pre_reorder_num_neighbors": 200},
-    ),
+        {"leaves_to_search": 64, "pre_reorder_num_neighbors": 200},
+    ),  # all leaves: of some, a query alone and one among others may not be sent to the same
     "diskann": Trial({"graph_degree": 32, "complexity": 64}, {"complexity": 10}, {"complexity": 200}),
     "diskann.ssd": Trial({"graph_degree": 32, "complexity": 64}, {"complexity": 10}, {"complexity": 200}),
     "ngt": Trial({"edge_size_for_creation": 20}, {"epsilon": -0.2}, {"epsilon": 0.3}),

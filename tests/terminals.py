@@ -20,8 +20,8 @@ class Terminal:
         self.size, self.shown = (lines, columns), b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             os.execv(argv[0], argv)
-        ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def until(self, seen: Callable[[list[str]], bool]) -> list[str]:
         """The screen, as soon as something is seen on it, or nothing more is to come."""

@@ -66,11 +66,11 @@ def test_a_stalled_server_is_seen_in_an_open_loop_only() -> None:
 
 
 def test_a_closed_loop_sends_no_more_than_the_cap_allows() -> None:
-    searcher = Scripted()
-    found = closed(searcher, asked(), 3, 4, Cap(100, 9), seconds=0.3)
+    searcher, begin = Scripted(), time.perf_counter()
+    found = closed(searcher, asked(), 3, 4, Cap(100, 9), requests=30)
     assert found.requests == len(searcher.began) == 30
-    gaps = np.array(searcher.began) - searcher.began[0]
-    assert (np.sort(gaps) >= np.arange(30) / 100 - 0.005).all()
+    assert (np.sort(searcher.began) - begin >= np.arange(30) / 100).all()
+    assert 0 < closed(searcher, asked(), 3, 4, Cap(100, 9), seconds=0.3).requests <= 30
 
 
 def test_a_closed_loop_ends_with_its_time_and_counts_what_was_sent() -> None:
@@ -101,9 +101,9 @@ def test_what_falls_behind_is_saturated_and_what_was_not_sent_counts() -> None:
 
 
 def test_what_keeps_up_is_not_saturated() -> None:
-    found = opened(Scripted(), asked(), 3, 200, 0.5, CAP, clients=2)
+    found = opened(Scripted(), asked(), 3, 10, 1, CAP, clients=2)  # the last may be a tenth of a second late
     assert not found.saturated
-    assert found.to_dict()["requests"] == found.answered.n == 100
+    assert found.to_dict()["requests"] == found.answered.n == 10
     assert json.loads(json.dumps(found.to_dict()))["mode"] == "open"
 
 
@@ -113,16 +113,16 @@ def test_what_fails_at_once_is_not_saturated() -> None:
             raise SearchError("failed", "no")
         return plain(query)
 
-    found = opened(Scripted(does), asked(4), 3, 100, 0.4, CAP, clients=2)
-    assert (found.errors, found.unsent.n) == ({"failed": 10}, 0)
+    found = opened(Scripted(does), asked(4), 3, 10, 0.8, CAP, clients=2)
+    assert (found.errors, found.unsent.n) == ({"failed": 2}, 0)
     assert not found.saturated
-    assert found.achieved == pytest.approx(75, rel=0.02)
+    assert found.achieved == pytest.approx(7.5, rel=0.02)
 
 
 def test_no_more_is_answered_than_was_offered() -> None:
-    found = opened(Scripted(), asked(), 3, 10, 0.3, CAP)
-    assert found.timed.seconds < 0.29
-    assert found.achieved == pytest.approx(10)
+    found = opened(Scripted(), asked(), 3, 5, 0.6, CAP)
+    assert found.timed.seconds < 0.59
+    assert found.achieved == pytest.approx(5)
 
 
 def test_failures_are_counted_by_kind_and_have_no_latency() -> None:
@@ -159,7 +159,8 @@ def test_capacity_is_searched_with_loads_under_the_cap() -> None:
     searcher = slow(0.005)
 
     def offer(rate: float) -> Timed:
-        return opened(searcher, asked(), 3, rate, 0.4, Cap(400, 2), clients=1).timed
+        seconds = max(0.4, 20 / rate)  # enough for a p50 that no short stall of the machine moves
+        return opened(searcher, asked(), 3, rate, seconds, Cap(400, 10), clients=1).timed
 
     found = capacity(offer, 50, 40, fastest=200)
     assert found.rate is not None

@@ -19,7 +19,7 @@ from assay.search.running import Options, run
 from assay.search.systems.http import Http
 from services.search_service import serving
 
-OPTIONS = Options(k=5, concurrency=4, timeout=0.6, backoff=0.01)
+OPTIONS = Options(k=5, concurrency=4, timeout=1.0, backoff=0.01)
 ENDS = {  # the way a path goes: the kind of its failure, and how often it is asked
     "ok": (None, 1),
     "slow": (None, 1),
