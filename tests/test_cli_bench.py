@@ -212,7 +212,7 @@ def test_every_format_shows_every_engine(
         ([*DATA, "--index", "annoy", "--objective", "p99"], "milliseconds, such as p99=10; found 'p99'"),
         ([*DATA, "--index", "annoy", "--objective", "p99=0"], "such as p99=10; found 'p99=0'"),
         ([*DATA, "--index", "annoy", "--rate", "-5"], "run.rates: expected queries per second, above 0"),
-        ([*DATA, "--index", "annoy / search_k=1..9"], "a range is searched for the least value that"),
+        ([*DATA, "--index", "annoy / search_k=1..9"], "a range is searched for the value that comes nearest"),
         ([*DATA, "--index", "annoy", "--recall", "0.9"], "a recall to be reached (--recall) needs"),
         ([*DATA, "--index", "annoy", "--recall", "2"], "run.recall: expected a share above 0 and at most 1"),
         ([*DATA, "--index", "annoy", "--limit", "0"], "data.limit: expected a whole number of at least 1"),
@@ -254,13 +254,14 @@ def test_a_range_is_searched_for_each_recall(capsys: pytest.CaptureFixture[str])
     code, out, err = said(capsys, *argv, "--recall", "0.5", "--recall", "0.9", "--format", "json")
     found = json.loads(out)["trials"]
     assert code == 0
-    assert 0.5 <= found[0]["measures"]["R@5"]["value"] < 0.9 <= found[1]["measures"]["R@5"]["value"]
+    recalls = [one["measures"]["R@5"]["value"] for one in found]
+    assert recalls == [pytest.approx(0.5, abs=0.01), pytest.approx(0.9, abs=0.01)]
     assert found[0]["search"]["rows"] < found[1]["search"]["rows"]
     told = re.findall(
         r"matched: misbehaving / rows=100..1500 \(batch\): rows=(\d+) after \d+ searches: ", err
     )
     assert [int(value) for value in told] == [t["search"]["rows"] for t in found]
-    assert "least in 100..1500 with R@5 ≥ 0.9" in said(capsys, "show", "matched")[1]
+    assert "nearest in 100..1500 to R@5 = 0.9" in said(capsys, "show", "matched")[1]
 
 
 def test_a_trial_whose_value_is_looked_for_takes_its_name_when_it_is_found() -> None:
@@ -368,14 +369,17 @@ def test_engines_are_listed_and_described(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("engine", ["faiss.hnsw M=8 / efSearch=4,64", "hnswlib M=8 / ef=5,64"])
 def test_a_real_engine_is_found_to_be_an_index(capsys: pytest.CaptureFixture[str], engine: str) -> None:
     pytest.importorskip(re.split(r"\W", engine)[0])
-    argv = [*QUICK, "-o", "real", "--mode", "single", "--index", engine, "--format", "json"]
-    code, out, _ = said(capsys, *argv)
+    large = clustered(20_000, 32)[0]  # what its index takes is seen beside what Python frees
+    write_vectors(large, "large.fbin")
+    options = ["--metric", "l2", "-k", "5", "--mode", "single", "--index", engine, "--format", "json"]
+    argv = ["--base", "large.fbin", "--queries", "large.fbin", *options]
+    code, out, _ = said(capsys, *argv, "-o", "real", "--repetitions", "1", "--warmup", "3")
     poor, good = json.loads(out)["trials"]
     assert code == 0
     assert (poor["indexed"], good["indexed"]) == (True, True)
     assert poor["measures"]["R@5"]["value"] < good["measures"]["R@5"]["value"]
     assert good["memory_bytes"] > 0
-    assert good["disk_bytes"] > BASE.whole().nbytes
+    assert good["disk_bytes"] > large.matrix.nbytes
 
 
 @pytest.mark.parametrize("engine", ["voyager", "vsag.hgraph"])

@@ -150,6 +150,17 @@ def test_no_trial_that_reaches_the_floors_leaves_with_1(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
+    ("floor", "code", "verdict"), [("0.8", 0, "confirmed"), ("0.99", 3, "cannot be decided")]
+)
+def test_what_the_queries_held_out_do_not_decide_leaves_with_3(
+    capsys: pytest.CaptureFixture[str], floor: str, code: int, verdict: str
+) -> None:
+    argv = ["swept", "--floor", f"recall={floor}", "--objective", "recall", "--format", "json"]
+    left, out, _ = said(capsys, *argv)
+    assert (left, json.loads(out)["verdict"]) == (code, verdict)
+
+
+@pytest.mark.parametrize(
     ("options", "problem"),
     [
         (["published.csv", "--floor", "recal=1"], "did you mean recall?"),

@@ -102,7 +102,7 @@ def opened(name: str, metric: str, folder: Path) -> Hosted:
     cpus = tuple(os.sched_getaffinity(0))
     try:
         trial = TRIALS[name]
-        return Hosted(name, trial.build, metric=metric, d=D, folder=folder, timeout=120, cpus=cpus)
+        return Hosted(name, trial.build, metric=metric, d=D, folder=folder, timeout=600, cpus=cpus)
     except InputError as error:
         if "is not installed" in str(error):
             pytest.skip(str(error))

@@ -41,7 +41,7 @@ def test_padding_and_short_lists_are_misses() -> None:
 def test_padding_in_the_truth_is_not_matched_by_padding_in_an_answer() -> None:
     hits = strict([[5, -1, -1]], [[-1, 5, -1]], 3)
     assert hits.counts.tolist() == [1]
-    assert hits.out_of.tolist() == [1]
+    assert hits.out_of.tolist() == [3]
 
 
 def test_an_empty_truth_has_no_recall() -> None:
@@ -51,10 +51,23 @@ def test_an_empty_truth_has_no_recall() -> None:
     assert np.isnan(hits.reaching(0.5)[0])
 
 
-def test_a_duplicate_in_the_truth_asks_for_one_vector_only() -> None:
-    hits = strict([[7, 7, 8]], [[7, 8, 9]], 3)
-    assert hits.out_of.tolist() == [2]
-    assert hits.recall.tolist() == [1]
+@pytest.mark.parametrize("truth", [[7, 7, 8], [7, 8, -1]])
+def test_a_truth_of_fewer_than_k_vectors_cannot_be_reached_and_is_counted(truth: list[int]) -> None:
+    judge = Judge(Neighbors(np.array([truth])), 3, policy="strict")
+    assert judge.hits(np.array([[7, 8, 9]])).recall.tolist() == [pytest.approx(2 / 3)]
+    assert judge.short == 1
+
+
+def test_an_id_of_any_size_is_no_hit_but_in_the_truth() -> None:
+    assert strict([[0, 1], [2, 3]], [[2**62, 1], [2**63 - 1, 2**62 + 3]], 2).counts.tolist() == [1, 0]
+
+
+def test_copies_of_another_length_are_ties_under_cosine() -> None:
+    query = np.random.default_rng(0).normal(size=96)
+    base = Held(np.array([query * scale for scale in (1, 0.3, 7, 1e-3)] + [-query], np.float32))
+    judge = Judge(Neighbors(np.array([[0, 1]])), 2, base, Held(query[None].astype(np.float32)), "cosine")
+    assert judge.hits(np.array([[2, 3]])).counts.tolist() == [2]
+    assert judge.hits(np.array([[2, 4]])).counts.tolist() == [1]
 
 
 def test_an_id_outside_the_base_is_a_miss() -> None:

@@ -73,6 +73,19 @@ def test_a_target_is_met_by_the_least_value_in_the_range() -> None:
     assert made == Match(8, "least in 1..100 with R@10 ≥ 0.75", made.tried)
 
 
+@pytest.mark.parametrize(("target", "value"), [(0.74, 7), (0.76, 8), (0.7, 7), (0.1, 1)])
+def test_a_recall_to_be_come_near_to_is_met_from_either_side(target: float, value: int) -> None:
+    made = match(Range(1, 100), (Goal(target, near=True),), lambda v: probe(min(v, 10), min(v, 10)))
+    assert made.value == value
+    above = "the least of 1..100 is above R@10 ≥ 0.1: R@10 0.1000"
+    assert made.note == (above if value == 1 else f"nearest in 1..100 to R@10 = {target:g}")
+
+
+def test_what_is_far_below_a_recall_is_not_called_near() -> None:
+    made = match(Range(1, 7), (Goal(0.95, near=True),), lambda v: probe(v, v))
+    assert (made.value, "R@10 ≥ 0.95 is not reached in 1..7" in made.note) == (7, True)
+
+
 def test_recall_and_robustness_are_to_be_reached_together() -> None:
     goals = (Goal(0.5), Goal(1.0, 0.3))
     made = match(Range(1, 100), goals, lambda v: probe(10, min(v // 4, 10)))
@@ -170,7 +183,7 @@ def test_a_failure_is_forgotten_when_the_value_is_found(tmp_path: Path) -> None:
             {},
             {"rows": [ROWS]},
             [],
-            "misbehaving: a range is searched for the least value that reaches a recall",
+            "misbehaving: a range is searched for the value that comes nearest to a recall",
         ),
         ({}, {"rows": [100]}, [0.9], "needs a parameter of searching whose value is looked for"),
         ({}, {"rows": [ROWS], "other": [ROWS]}, [0.9], "found 2 \\(rows, other\\)"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from assay.core.errors import InputError
 from assay.indexes.choice.floors import Figure, figure, known, read_floor
 from assay.indexes.choice.selection import Candidate, Selection, select
-from assay.indexes.choice.words import why
+from assay.indexes.choice.words import notes, why
 from assay.indexes.study.observed import Distribution, Observed
 from assay.indexes.trials import Spread, Trial
 from benches import small
@@ -349,3 +349,22 @@ def test_the_winner_is_on_the_front_and_nothing_that_reaches_the_floor_is_better
 def test_signs_are_read_in_every_spelling() -> None:
     assert read_floor("recall≥0.9") == read_floor("recall >= 0.9") == read_floor("Recall=0.9")
     assert read_floor("p99.9_ms<=5").words == "p99.9_ms at most 5"
+
+
+def test_a_figure_that_nobody_named_and_not_all_have_decides_nothing() -> None:
+    graph = stated("graph", recall=0.9, qps=1000.0, **{"Robustness(delta=0.1)@10": 0.98})
+    made = select(study(graph, stated("cells", recall=0.9, qps=8000.0)), confirm=0)
+    assert made.winner is not None
+    assert (made.winner.name, [of.name for of in made.unknown]) == ("cells", ["robustness-0.1"])
+
+
+def test_times_of_another_machine_are_said_to_be() -> None:
+    other = Observed(replace(seen("b", EVEN, 900).trial, source="table", reported={"recall": 0.9}), hits=None)
+    found = notes(select(study(seen("a", EVEN, 100), other), confirm=0))
+    assert any(line.startswith("times and sizes of b were measured elsewhere") for line in found)
+    assert not any("elsewhere" in line for line in notes(select(study(seen("a", EVEN, 100)), confirm=0)))
+
+
+def test_a_seed_below_0_is_refused() -> None:
+    with pytest.raises(InputError, match="the seed is a whole number of 0 or more, found -1"):
+        select(study(seen("a", EVEN)), seed=-1)

@@ -20,10 +20,24 @@ def test_failing_on_a_third_family_is_not_failing_on_one() -> None:
     assert found.families == {"graph": [0], "partition": [], "tree": []}
 
 
+def test_every_query_that_fails_somewhere_is_told() -> None:
+    graphs = [asked([0, 0, 0, 0, 9], search={"ef": ef}) for ef in (10, 20)]
+    third = asked([9, 0, 9, 0, 9], search={"ef": 40})
+    cells = [asked([9, 9, 0, 0, 9], "faiss.ivfflat"), asked([9, 9, 9, 0, 9], "faiss.ivfpq")]
+    found = failing([*graphs, third, *cells], 0.1)
+    assert found is not None
+    assert (found.everywhere, found.families["graph"], found.some["graph"], found.mixed) == (
+        [3],
+        [1],
+        [0],
+        [2],
+    )
+
+
 def test_one_family_or_one_configuration_stands_beside_nothing() -> None:
     found = failing(GRAPHS, 0.1)
     assert found is not None
-    assert found.families == {}
+    assert (found.families, found.some, found.mixed) == ({}, {"graph": []}, [])
     single = failing(GRAPHS[:1], 0.1)
     assert single is not None
     assert (single.everywhere, single.alone) == ([0, 1, 2], {"hnswlib 10": []})

@@ -69,20 +69,26 @@ def test_no_failures_have_no_severity() -> None:
     assert (found.failed, found.bands, found.outside.value) == (0, (0, 0, 0, 0), None)
 
 
-def test_a_truth_is_as_deep_as_it_is_and_no_deeper_than_100_is_looked() -> None:
+def test_a_truth_is_as_deep_as_it_is_and_no_deeper_than_100_or_five_times_k_is_looked() -> None:
     shallow, deep = (Neighbors(np.arange(n)[None, :]) for n in (20, 1000))
     one = asked([0], ids=[list(range(11, 21))])
     edges = [found.edges for found in (severity(one, shallow), severity(one, deep)) if found]
     assert edges == [(0, 10, 20), (0, 10, 20, 50, 100)]
-    whole = severity(asked([0], k=100, ids=[list(range(100, 200))]), deep)
+    whole = severity(asked([0], k=100, ids=[[*range(100, 190), *range(500, 510)]]), deep)
     assert whole is not None
-    assert (whole.edges, whole.outside.value) == ((0, 100), 1.0)
+    assert (whole.edges, whole.bands, whole.outside.value) == ((0, 100, 200, 500), (0, 90, 0), 0.1)
+
+
+def test_a_truth_of_k_says_no_more_than_the_recall() -> None:
+    assert (
+        severity(asked([0], k=100, ids=[list(range(100, 200))]), Neighbors(np.arange(100)[None, :])) is None
+    )
 
 
 def test_the_threshold_is_a_whole_number_of_hits() -> None:
     """0.29 · 100 is 28.999999999999996."""
     one = asked([29], k=100, ids=[list(range(100))])
-    found = severity(one, Neighbors(TRUTH.positions[:1]), 0.29)
+    found = severity(one, Neighbors(np.arange(200)[None, :]), 0.29)
     assert found is not None
     assert found.failed == 1
 

@@ -1,6 +1,7 @@
 """Exact neighbours equal those of brute force in double precision, however the work is cut."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -249,3 +250,15 @@ def test_a_thread_that_fails_stops_the_others() -> None:
     with pytest.raises(InputError, match="position 5 holds"):
         list(Threads(2)(Held(base), BASE, [Task(0, 100_000, 2, "l2", 10)], seen.append))
     assert sum(seen) < 5 * 50_000
+
+
+def test_whole_numbers_of_the_same_direction_are_equally_near_under_cosine() -> None:
+    rng = np.random.default_rng(8)
+    some, queries = rng.integers(-12, 13, (150, 8)), rng.integers(-127, 128, (40, 8))
+    some = np.vstack([some * scale for scale in (1, 3, 5, 7, 9)])
+    some = some[(some != 0).any(axis=1)]
+    found = truth(Held(some.astype(np.int8)), Held(queries.astype(np.int8)), 7, "cosine").positions
+    lengths = (some**2).sum(axis=1).tolist()
+    for dots, positions in zip((queries @ some.T).tolist(), found.tolist(), strict=True):
+        far = [-abs(dot) * Fraction(dot, length) for dot, length in zip(dots, lengths, strict=True)]
+        assert positions == sorted(range(len(far)), key=lambda i: (far[i], i))[:7]

@@ -7,6 +7,7 @@ import sqlite3
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -46,6 +47,12 @@ def killed(server: Server, place: Path, delay: float, when: str) -> list[str]:
     return [line.strip() for line in iter(server.stdout.readline, "killed\n")]
 
 
+def saved(place: Path) -> list[str]:
+    """What a process saved that was not killed."""
+    with Store(place) as store:
+        return [store.put(experiment(), scores(number)).id for number in range(10)]
+
+
 def check(folder: Path, acknowledged: set[str]) -> int:
     """All is there that was acknowledged, and all that is there can be read; how much it is."""
     with closing(sqlite3.connect(folder / "assay.db")) as connection:
@@ -62,10 +69,12 @@ def check(folder: Path, acknowledged: set[str]) -> int:
 
 
 def test_a_save_that_is_killed_at_any_moment_loses_nothing(server: Server, tmp_path: Path) -> None:
-    acknowledged, rng = set[str](), random.Random(4)
-    Store(tmp_path).database.close()
+    acknowledged, rng = set(saved(tmp_path)), random.Random(4)
+    few, begin = len(acknowledged), time.perf_counter()
+    acknowledged |= set(saved(tmp_path))
+    longest = max(0.08, 4 * (time.perf_counter() - begin) / few)  # for several saves, on any machine
     for _ in range(KILLS):
-        acknowledged |= set(killed(server, tmp_path, rng.uniform(0, 0.08), "saving"))
+        acknowledged |= set(killed(server, tmp_path, rng.uniform(0, longest), "saving"))
     assert len(acknowledged) > KILLS
     found = check(tmp_path, acknowledged)
     assert found <= len(acknowledged) + KILLS  # the last of each may be kept and not yet told

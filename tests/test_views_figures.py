@@ -148,6 +148,7 @@ def test_without_altair_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPat
     [
         ((4.0, 2.0, 9.0), "measured", 4.0, "2 … 9"),
         ((4.0, 0.0, None), "measured, an end unknown", 4.0, "0 … –"),
+        ((4.0, 0.0, 6.0), "measured", 4.0, "0 … 6"),
         ((None, 8.7, None), "at least", 8.7, "8.7 … –"),
         ((0.0, 0.0, 0.3), "at most", 0.3, "0 … 0.3"),
     ],

@@ -236,3 +236,16 @@ def test_parameters_are_shown_with_type_and_default() -> None:
     assert json.loads(parameters_view(found, "json"))["mine"]["build"] == {
         "M": {"type": "int", "default": "16"}
     }
+
+
+def test_a_recall_at_another_k_is_told_with_it_and_a_reported_latency_stands_in_its_column() -> None:
+    reported = {"recall": 0.95, "qps": 90.0, "p99_ms": 4.5}
+    foreign = trial("b", k=100, measures={}, qps=None, latency={}, reported=reported, source="vectordbbench")
+    shown = squeezed([trial(), foreign])
+    assert "0.9500 * (K = 100)" in shown
+    assert "90 * – 4.5 *" in shown
+
+
+def test_a_truth_of_fewer_than_k_is_said_to_be() -> None:
+    shown = squeezed([trial(short=7)])
+    assert "7 queries have fewer true neighbours than K, so that none can reach a recall of 1" in shown

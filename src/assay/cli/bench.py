@@ -114,8 +114,8 @@ def _run_options(part: argparse.ArgumentParser) -> None:
         action="append",
         type=float,
         metavar="R",
-        help="find the least value that reaches this mean recall where a parameter of searching is a range, "
-        "such as efSearch=8..512; may be repeated",
+        help="find the value that comes nearest to this mean recall where a parameter of searching is a "
+        "range, such as efSearch=8..512; may be repeated",
     )
     part.add_argument(
         "--mode",

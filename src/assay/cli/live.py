@@ -40,7 +40,7 @@ class Live:
         failed = self._failed_before(event) if event.what == "known" else None
         self.states[event.key] = self._state(event, failed)
         if event.what in ("passed", "known"):
-            self.figures[event.key] = quick(self.sweep.results, event.key, self.sweep.data.k)
+            self.figures[event.key] = quick(self.sweep.results, event.key, self.sweep.data)
         if not self.drawn:
             self._say(event, failed or event.said)
         elif time.monotonic() >= self.due or event.what == "failed":

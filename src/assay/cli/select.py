@@ -25,8 +25,10 @@ p99_ms, p99.9_ms, memory_mb, disk_mb, build_seconds, cost (of a million queries;
 
 The choice is made on one part of the queries, and confirmed on the other.
 
-exit codes: 0 chosen; 1 no trial reaches all floors; 2 wrong use or bad input
+exit codes: 0 chosen; 1 no trial reaches all floors, or the winner not on the queries held out; 2 wrong use or
+bad input; 3 whether it does cannot be decided from the queries held out
 """
+_CODES = {"not confirmed": 1, "cannot be decided": 3}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -77,7 +79,7 @@ def command(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     print(selection_view(made, arguments.format, _planes(made) if arguments.tradeoff else ()))
-    return int(made.winner is None)
+    return _CODES.get(made.confirmation.verdict, 0) if made.confirmation else 1
 
 
 def _planes(made: Selection) -> list[Plane]:

@@ -1,10 +1,12 @@
 """The one definition of a hit.
 
-What an index returned for a query is held against the K nearest of the exact truth. An id counts once,
-however often it was returned; −1 and ids outside the base are misses; a list may be short. Under the
+What an index returned for a query is held against the K nearest of the exact truth, and recall is the
+share of K that it has. An id counts once, however often it was returned, or is in the truth; −1 and ids
+outside the base are misses; a list may be short. Under the
 policy `ties` an id that is not in the truth counts too when its own distance, computed anew, is within a
 relative ε of the K-th nearest: which of two equally near vectors is returned is nobody's mistake. Under
-`strict` only ids count. A query without truth has no recall: it is left out and counted.
+`strict` only ids count. A truth of fewer than K different vectors cannot be reached; how many there are is
+told. A query without truth has no recall: it is left out and counted.
 """
 
 from __future__ import annotations
@@ -21,14 +23,15 @@ from assay.measures.formulas import reaches
 
 POLICIES = ("ties", "strict")
 EPSILON = 1e-6
+_ROUNDING = 2.0**-43  # of a cosine distance: of numbers in single precision no less can be told from 0
 _PAIRS = 1 << 16  # compared at a time
 
 
 class Hits(NamedTuple):
-    """How many of the K nearest were returned for each query, of how many there are."""
+    """How many of the K nearest were returned for each query."""
 
     counts: NDArray[np.int64]
-    out_of: NDArray[np.int64]  # K, or less where the truth is short; 0: no truth
+    out_of: NDArray[np.int64]  # K; 0: no truth
     k: int
     policy: str
 
@@ -71,7 +74,9 @@ class Judge:
         self.k, self.policy, self.metric = k, policy, metric
         self._base, self._queries = base, queries
         self._truth = np.sort(truth.positions[:, :k], axis=1)
-        self.out_of = _distinct(self._truth).sum(axis=1)
+        there = _distinct(self._truth).sum(axis=1)
+        self.out_of = np.where(there > 0, k, 0)
+        self.short = int(((there > 0) & (there < k)).sum())  # queries of which not all K can be found
         self._farthest = self._bounds(truth.positions[:, :k]) if policy == "ties" else None
 
     def hits(self, returned: Positions) -> Hits:
@@ -105,7 +110,7 @@ class Judge:
         known = np.flatnonzero(last >= 0)
         made = np.full(len(truth), -np.inf)
         far = self._distances(known, truth[known, last[known]])
-        made[known] = far + EPSILON * np.abs(far)
+        made[known] = far + EPSILON * np.abs(far) + _ROUNDING * (self.metric == "cosine")
         return made
 
     def _near(self, rows: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.bool_]:
@@ -140,6 +145,6 @@ def first(found: Positions) -> NDArray[np.bool_]:
 
 def _among(found: Positions, truth: Positions) -> NDArray[np.bool_]:
     """Whether each id is in its row of the truth."""
-    size = max(int(found.max(initial=0)), int(truth.max(initial=0))) + 2
-    row = np.arange(len(found))[:, None] * size
-    return np.isin(row + found, row + truth)
+    highest = int(truth.max(initial=0))
+    row = np.arange(len(found))[:, None] * (highest + 2)
+    return np.isin(row + np.minimum(found, highest + 1), row + truth)

@@ -49,6 +49,7 @@ class Trial:
     )  # R@10, Robustness(delta=0.9)@10, ZeroHit@10
     zero_hits: int | None = None  # queries of which nothing was found
     undefined: int | None = None  # queries without truth
+    short: int | None = None  # queries whose truth has fewer than K different vectors
     qps: Spread | None = None
     latency: Mapping[str, float | None] = field(default_factory=dict)  # ms; None: too few samples to say
     samples: int = 0  # latencies

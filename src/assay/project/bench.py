@@ -21,6 +21,7 @@ from assay.indexes.exact.audit_sample import sampled
 from assay.indexes.exact.part_results import forget
 from assay.indexes.exact.truth import truth
 from assay.indexes.hits import Judge
+from assay.indexes.study.severity import TIMES
 from assay.indexes.sweeps.data import Data, data
 from assay.indexes.sweeps.plan import Asking, Case, Entry, Goal, cases, name_of
 from assay.indexes.sweeps.results import Results
@@ -28,6 +29,7 @@ from assay.indexes.sweeps.sweep import Options, Sweep, describe, refuse_metrics
 
 Progress = Callable[[int, int], None]
 _NEIGHBOURS = 100  # kept in a truth that is made, so that other k can be scored later
+_DEEPEST = 1000  # that it is made for the sake of telling how far off a miss is
 _SAMPLE = 50  # queries of a given truth that are computed anew
 
 
@@ -52,7 +54,7 @@ class Bench:
             raise InputError("expected an index to measure, found none: [[index]] in the file, or --index")
         if not self.askings:
             raise InputError("expected a way to ask, found none: a mode, a rate or an objective")
-        return cases(self.entries, self.askings, [(Goal(least),) for least in self.recall])
+        return cases(self.entries, self.askings, [(Goal(recall, near=True),) for recall in self.recall])
 
     def opened(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> Data:
         """The data; a truth that is not given is made once, and kept in the folder."""
@@ -167,7 +169,7 @@ def kept_truth(
     progress: Progress | None = None,
 ) -> Neighbors:
     """The exact neighbours, from the folder where they were made before."""
-    depth = min(len(base), max(k, _NEIGHBOURS))
+    depth = min(len(base), max(_NEIGHBOURS, k, min(TIMES * k, _DEEPEST)))
     name = name_of({"base": digest(base), "queries": digest(queries), "metric": metric, "k": depth})
     path = Path(folder) / f"truth-{name[:16]}.parquet"
     if path.exists():

@@ -9,13 +9,13 @@ from functools import cached_property
 from assay.indexes.choice.tradeoff import Plane, tradeoff
 from assay.indexes.study.families import FAMILIES, Ratio, failure_ratio, family_of
 from assay.indexes.study.findings import Finding, Findings, percentile
-from assay.indexes.study.matched import Matched
+from assay.indexes.study.matched import WITHIN, Matched
 from assay.indexes.study.observed import Observed, Study
 from assay.indexes.trials import robustness_name
-from assay.stats.intervals import Estimate
 from assay.views import bench_rows as rows
 from assay.views import figures
 from assay.views.drawn import Part
+from assay.views.estimates import times, with_interval
 from assay.views.marks import COLOURS
 from assay.views.sections import Section
 
@@ -40,16 +40,30 @@ class Told:
         return {one.trial.key: one for one in sorted(there, key=_order)}
 
     @cached_property
+    def pairs(self) -> list[Matched]:
+        """Of each two engines the matched pair that is nearest to the target; two families come first."""
+        made: dict[str, Matched] = {}
+        for pair in sorted(self.found.matched, key=lambda pair: _rank(pair, self.recall)):
+            made.setdefault(_engines(self, pair), pair)
+        return list(made.values())
+
+    @cached_property
+    def level(self) -> float:
+        """The mean recall to look at: that of the first matched pair, where it is near the target."""
+        found = (sum(recall.value or 0.0 for recall in pair.recalls) / 2 for pair in self.pairs[:1])
+        return next((level for level in found if abs(level - self.recall) <= _NEAR), self.recall)
+
+    @cached_property
     def near(self) -> list[Observed]:
-        """Of each engine the configuration whose mean recall is nearest to the target, and near it."""
-        made: dict[str, Observed] = {}
+        """Of each engine and family the configuration whose mean recall is nearest to that, and near."""
+        made: dict[tuple[str, str], Observed] = {}
         for one in sorted(self.by_key.values(), key=self._away):
             if family_of(one.trial) != "exact" and self._away(one) <= _NEAR:
-                made.setdefault(one.trial.engine, one)
+                made.setdefault((one.trial.engine, family_of(one.trial)), one)
         return sorted(made.values(), key=_order)
 
     def _away(self, one: Observed) -> float:
-        return abs((one.recall.value or 0.0) - self.recall)
+        return abs((one.recall.value or 0.0) - self.level)
 
     @cached_property
     def colours(self) -> dict[str, str]:
@@ -103,7 +117,17 @@ def _distribution(told: Told) -> Part | None:
     counted = rows.histogram_rows(told.near, told.colours)
     drawn = [figures.histogram(counted)] if counted else []
     drawn.append(figures.curve(rows.curve_rows(curves, told.colours)))
-    return Part(Section(title, [*in_words(told), *_ends_of_curves(curves)]), drawn)
+    return Part(Section(title, [*in_words(told), *_ends_of_curves(curves), *_unmatched(told)]), drawn)
+
+
+def _unmatched(told: Told) -> list[str]:
+    """What to keep in mind where those that are drawn do not have the same mean recall."""
+    recalls = [one.recall.value or 0.0 for one in told.near]
+    apart = max(recalls) - min(recalls)
+    return [
+        f"Their mean recalls differ by up to {apart:.3f}, and who finds more fails less: measure them at the "
+        "same one (assay bench --recall)."
+    ] * (apart > WITHIN)
 
 
 def _ends_of_curves(curves: Sequence[tuple[Observed, rows.Curve]]) -> list[str]:
@@ -116,11 +140,11 @@ def _ends_of_curves(curves: Sequence[tuple[Observed, rows.Curve]]) -> list[str]:
             ((one, curve[end]) for one, curve in curves), key=lambda pair: pair[1][1].value or 0
         )
         if best[1].value == worst[1].value:
-            said.append(f"At δ = {best[0]:g} all serve the same share of queries, {_share(best[1])}.")
+            said.append(f"At δ = {best[0]:g} all serve the same share of queries, {with_interval(best[1])}.")
             continue
         said.append(
-            f"At δ = {best[0]:g} the most queries are served by {first.trial.label}, {_share(best[1])}; "
-            f"the fewest by {last.trial.label}, {_share(worst[1])}."
+            f"At δ = {best[0]:g} the most queries are served by {first.trial.label}, "
+            f"{with_interval(best[1])}; the fewest by {last.trial.label}, {with_interval(worst[1])}."
         )
     return said
 
@@ -151,7 +175,7 @@ def _information(told: Told) -> Part | None:
 
 
 def _ratios(told: Told) -> Part | None:
-    every = _pairs(told)
+    every = told.pairs
     found = {pair: _over_deltas(told, pair) for pair in every[:_PANELS]}
     made = rows.ratio_rows({_engines(told, pair): ratios for pair, ratios in found.items()})
     if not made:
@@ -164,14 +188,6 @@ def _ratios(told: Told) -> Part | None:
     left = len(every) - len(found)
     said += [f"{left} more pairs of engines are in the table below."] * bool(left)
     return Part(Section("Failures of one index over another", [note, *said]), [figures.ratios(made)])
-
-
-def _pairs(told: Told) -> list[Matched]:
-    """Of each two engines the matched pair that is nearest to the target; two families come first."""
-    made: dict[str, Matched] = {}
-    for pair in sorted(told.found.matched, key=lambda pair: _rank(pair, told.recall)):
-        made.setdefault(_engines(told, pair), pair)
-    return list(made.values())
 
 
 def _rank(pair: Matched, target: float) -> tuple[bool, float]:
@@ -199,9 +215,10 @@ def _times(found: Ratio) -> str:
     ratio, at = found.ratio, f"at δ = {found.delta:g}"
     counts = f"{_percent(found.first.value)} against {_percent(found.second.value)}"
     if ratio.value is None:
-        return f"more than {ratio.low:.1f} times {at} ({counts})" if ratio.low else f"neither fails {at}"
-    ends = f", {ratio.low:.2f} … {ratio.high:.2f}" if ratio.low is not None and ratio.high is not None else ""
-    return f"{ratio.value:.2f} times {at} ({counts}{ends})"
+        return f"more than {times(ratio.low)} times {at} ({counts})" if ratio.low else f"neither fails {at}"
+    ends = ["–" if end is None else times(end) for end in (ratio.low, ratio.high)]
+    known = f", {' … '.join(ends)}" if (ratio.low, ratio.high) != (None, None) else ""
+    return f"{times(ratio.value)} times {at} ({counts}{known})"
 
 
 def _severity(told: Told) -> Part | None:
@@ -211,7 +228,7 @@ def _severity(told: Told) -> Part | None:
         return None
     said = [
         f"{one.trial.label}: of what the {of_it.failed:,} queries with recall ≤ {told.found.at_most:g} were "
-        f"given, {_share(of_it.outside)} lies beyond the {of_it.edges[-1]} nearest."
+        f"given, {with_interval(of_it.outside)} lies beyond the {of_it.edges[-1]} nearest."
         for one, of_it in failed
     ]
     none = [one.trial.label for one, of_it in known if not of_it.failed]
@@ -241,7 +258,7 @@ def _percentiles(told: Told) -> Part | None:
     if not made:
         return None
     worst = [
-        f"{one.trial.label} {_share(percentile(spread, 0.01), 2)}"
+        f"{one.trial.label} {with_interval(percentile(spread, 0.01), 2, 2)}"
         for one, spread in rows.spreads(told.near)
         if spread.n >= 100
     ]
@@ -267,21 +284,13 @@ def _difficulty(told: Told) -> Part | None:
         _, strongest, one = max(relations, key=lambda each: each[0])
         said.append(
             f"Recall goes most with {rows.FEATURES[strongest.feature]}: rank correlation "
-            f"{_share(strongest.correlation)} for {one.trial.label}."
+            f"{with_interval(strongest.correlation)} for {one.trial.label}."
         )
     return Part(Section("Which queries are hard", [note, *said]), [figures.difficulty(made)])
 
 
 def _listed(labels: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))
-
-
-def _share(found: Estimate, digits: int = 4) -> str:
-    if found.value is None:
-        return "–"
-    known = found.low is not None and found.high is not None
-    ends = f" ({found.low:.{min(3, digits)}f} … {found.high:.{min(3, digits)}f})" if known else ""
-    return f"{found.value:.{digits}f}{ends}"
 
 
 def _percent(value: float | None) -> str:

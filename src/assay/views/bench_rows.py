@@ -85,20 +85,23 @@ def percentile_rows(observed: Sequence[Observed], colours: Colours) -> Rows:
 
 def ratio_rows(found: Mapping[str, Sequence[Ratio]]) -> Rows:
     """A row for each pair and δ; where one of both never failed, the end that is known."""
+    every = [end for ratios in found.values() for each in ratios for end in each.ratio[:3] if end]
+    bottom = min(every, default=1.0) / 2
     return [
         {"pair": pair, "delta": f"{each.delta:g}", **drawn, "interval": _interval(each.ratio)}
         for pair, ratios in found.items()
         for each in ratios
-        if (drawn := _ratio(each.ratio)) is not None
+        if (drawn := _ratio(each.ratio, bottom)) is not None
     ]
 
 
-def _ratio(found: Estimate) -> dict[str, Any] | None:
-    """Where a ratio stands on a logarithmic axis, on which there is no 0 and no infinity."""
+def _ratio(found: Estimate, bottom: float) -> dict[str, Any] | None:
+    """Where a ratio stands on a logarithmic axis, on which there is no infinity, and the bottom is for 0."""
     value, low, high = found.value, found.low, found.high
     if value:
-        kind = "measured" if low and high else "measured, an end unknown"
-        return {"kind": kind, "ratio": value, "low": low or value, "high": high or value}
+        kind = "measured, an end unknown" if low is None or high is None else "measured"
+        low = value if low is None else max(low, bottom)
+        return {"kind": kind, "ratio": value, "low": low, "high": high or value}
     end, kind = (low, "at least") if value is None else (high, "at most")
     return {"kind": kind, "ratio": end, "low": end, "high": end} if end else None
 

@@ -13,6 +13,7 @@ from assay.evaluation.readings import Reading, signed
 from assay.stats import Estimate
 from assay.stats.comparison import Comparison
 from assay.views import text
+from assay.views.estimates import p_value
 from assay.views.evaluation import counts, exact, interval, number
 from assay.views.sections import Section, render
 
@@ -85,15 +86,6 @@ def _cells(row: Comparison, margin: float) -> list[str]:
         str(e.n),
         _STATES[row.state(margin)],
     ]
-
-
-def p_value(p: float | None) -> str:
-    """p in a table.
-
-    >>> p_value(0.0312), p_value(0.00001), p_value(None)
-    ('0.031', '<.001', '–')
-    """
-    return "–" if p is None else "<.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _scale(spans: Sequence[tuple[float | None, ...]]) -> tuple[float, float]:

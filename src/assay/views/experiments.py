@@ -13,7 +13,7 @@ from assay.core.trends import Against, Point, Reason, Status, Trend
 from assay.evaluation.configuration import differing, flat
 from assay.evaluation.readings import shown_p, signed
 from assay.views import text
-from assay.views.compare import p_value
+from assay.views.estimates import p_value
 from assay.views.evaluation import exact, number
 from assay.views.sections import Section, render
 

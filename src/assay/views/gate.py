@@ -10,7 +10,8 @@ from xml.etree import ElementTree as Xml
 from assay.evaluation.checks import Check
 from assay.evaluation.gate import Verdict
 from assay.views import text
-from assay.views.compare import comparison_sections, p_value
+from assay.views.compare import comparison_sections
+from assay.views.estimates import p_value
 from assay.views.evaluation import counts, exact
 from assay.views.sections import Section, render
 

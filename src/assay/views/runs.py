@@ -10,8 +10,8 @@ from assay.search.journal import Failure
 from assay.search.load import Load
 from assay.search.outcome import Outcome
 from assay.stats.histograms import Histogram, fewest
-from assay.stats.intervals import Estimate
 from assay.views import text
+from assay.views.estimates import with_interval
 from assay.views.sections import Section
 
 _NONE = "–"
@@ -37,7 +37,7 @@ def answered(outcomes: Sequence[Outcome], slo_ms: float | None = None) -> list[S
 def _row(one: Outcome, slo_ms: float | None) -> list[str]:
     cells = [one.name, f"{len(one.finished):,}", f"{len(one.failed):,}", f"{len(one.empty):,}"]
     cells += _percentiles(one.latency)
-    cells += [] if slo_ms is None else [_share(one.slo(slo_ms))]
+    cells += [] if slo_ms is None else [with_interval(one.slo(slo_ms))]
     cells.append(_rate(one.qps))
     cells.append(f"{one.tokens:,}" if one.tokens else _NONE)
     return [*cells, _NONE if one.cost_per_1k is None else f"{one.cost_per_1k:.4g}"]
@@ -91,7 +91,8 @@ def loaded(name: str, load: Load, slo_ms: float | None = None, held_back: bool =
         *_percentiles(load.latency),
     ]
     notes = _withheld([load.latency])
-    notes += [] if slo_ms is None else [f"within {slo_ms:g} ms: {_share(load.slo(slo_ms))} of all requests"]
+    if slo_ms is not None:
+        notes.append(f"within {slo_ms:g} ms: {with_interval(load.slo(slo_ms))} of all requests")
     notes += ["held back by --max-rate: it may well answer more than that"] * held_back
     notes += _failures(load)
     return [Section("Under load", notes, head, [row])]
@@ -128,9 +129,3 @@ def _rate(value: float | None) -> str:
 
 def _ms(value: float | None) -> str:
     return _NONE if value is None else f"{value:.3g}" if value < 100 else f"{value:,.0f}"
-
-
-def _share(found: Estimate) -> str:
-    if found.value is None:
-        return _NONE
-    return f"{found.value:.4f} ({found.low:.3f} … {found.high:.3f})"

@@ -9,6 +9,7 @@ from assay.indexes.study.findings import PERCENTILES, Finding, Findings
 from assay.indexes.study.information import DELTAS
 from assay.indexes.study.matched import Matched
 from assay.stats.intervals import Estimate
+from assay.views.estimates import p_value, times, with_interval
 from assay.views.fitting import NONE, fitted, known
 from assay.views.sections import Section
 
@@ -41,12 +42,12 @@ def _spread(found: Findings) -> Section:
     columns: dict[str, Callable[[Finding], str]] = {
         "index": lambda one: one.label,
         "family": lambda one: one.family,
-        f"R@{found.k}": lambda one: _estimate(one.recall),
-        **{f"p{p}": lambda one, p=p: _estimate(one.percentiles[f"p{p}"], 2, 2) for p in PERCENTILES},  # type: ignore[misc]
-        f"below {found.delta:g}": lambda one: _estimate(one.failure, 4),
+        f"R@{found.k}": lambda one: with_interval(one.recall),
+        **{f"p{p}": lambda one, p=p: with_interval(one.percentiles[f"p{p}"], 2, 2) for p in PERCENTILES},  # type: ignore[misc]
+        f"below {found.delta:g}": lambda one: with_interval(one.failure, ends=4),
     }
     if found.delta * found.k > 1:  # else they are the same queries
-        columns["no hit"] = lambda one: _estimate(one.zero_hit, 4)
+        columns["no hit"] = lambda one: with_interval(one.zero_hit, ends=4)
     rows = [[column(one) for column in columns.values()] for one in found.trials]
     return Section("Behind the mean", _said_of_spread(found), list(columns), rows)
 
@@ -76,32 +77,35 @@ def _at(one: Finding, delta: float) -> str:
     """Robustness at δ, which is that of the next recall there is; a curve of single points has no next."""
     for step, share in one.curve:
         if abs(step - delta) < 1e-9 or (step > delta and one.histogram is not None):
-            return _estimate(share)
+            return with_interval(share)
     return NONE
 
 
 def _matched(found: Findings) -> Section:
     """A pair on two lines; its ratio stands on the first."""
-    head = ["index", "family", f"R@{found.k}", f"below {found.delta:g}", "times as often"]
+    head = ["index", "family", f"R@{found.k}", f"below {found.delta:g}", "times as often", "p"]
     labels = {one.key: one.label for one in found.trials}
     rows = []
     for pair in found.matched:
-        first, second = map(_estimate, pair.recalls)
-        fails, against = (_estimate(rate, 4) for rate in (pair.ratio.first, pair.ratio.second))
-        rows.append([labels[pair.first], pair.families[0], first, fails, _times(pair)])
-        rows.append([f"against {labels[pair.second]}", pair.families[1], second, against, ""])
-    said = "how many times as often the first fails as the one it is held against; below 1, less often"
-    return Section("At the same mean recall", [said], head, rows)
+        first, second = map(with_interval, pair.recalls)
+        fails, against = (with_interval(rate, ends=4) for rate in (pair.ratio.first, pair.ratio.second))
+        rows.append([labels[pair.first], pair.families[0], first, fails, _times(pair), p_value(pair.ratio.p)])
+        rows.append([f"against {labels[pair.second]}", pair.families[1], second, against, "", ""])
+    said = [
+        "how many times as often the first fails as the one it is held against; below 1, less often",
+        "p by McNemar: whether they fail equally often",
+    ]
+    return Section("At the same mean recall", said, head, rows)
 
 
 def _times(pair: Matched) -> str:
     ratio = pair.ratio.ratio
     if ratio.value is None:
-        return NONE if ratio.low is None else f"at least {ratio.low:.1f}"
+        return NONE if ratio.low is None else f"at least {times(ratio.low)}"
     if ratio.low is None and ratio.high is None:
-        return f"{ratio.value:.1f}"
-    ends = (NONE if end is None else f"{end:.1f}" for end in (ratio.low, ratio.high))
-    return f"{ratio.value:.1f} ({' … '.join(ends)})"
+        return times(ratio.value)
+    ends = (NONE if end is None else times(end) for end in (ratio.low, ratio.high))
+    return f"{times(ratio.value)} ({' … '.join(ends)})"
 
 
 def _severity(found: Findings) -> Section:
@@ -116,7 +120,7 @@ def _severity(found: Findings) -> Section:
             label,
             f"{bad.failed:,}",
             *(f"{count:,}" for count in bad.bands),
-            _estimate(bad.outside),
+            with_interval(bad.outside),
             f"{bad.missing:,}",
         ]
         for label, bad in known_of
@@ -141,7 +145,7 @@ def _correlation(found: Estimate) -> str:
 def _quarters(found: Findings) -> Section:
     """The failure rate at both ends of each feature, of the configurations on which any query fails."""
     rows = [
-        [one.label, relation.feature, *(_estimate(relation.quartiles[end], 4) for end in (0, -1))]
+        [one.label, relation.feature, *(with_interval(relation.quartiles[end], ends=4) for end in (0, -1))]
         for one in found.trials
         if one.failure.value
         for relation in one.relations
@@ -158,7 +162,9 @@ def _failing(found: Findings) -> Section:
     labels = {one.key: one.label for one in found.trials}
     groups = {"on every index": found.failing.everywhere}
     groups |= {f"on each {name} index, and no other": them for name, them in found.failing.families.items()}
+    groups |= {f"on some {name} indexes, and no other": them for name, them in found.failing.some.items()}
     groups |= {f"only on {labels[key]}": them for key, them in found.failing.alone.items()}
+    groups["on some of several families"] = found.failing.mixed
     rows = [[name, f"{len(them):,}", _numbers(them)] for name, them in groups.items() if them]
     head = ["where", "queries", "their numbers"]
     return Section(f"Which queries have recall below {found.delta:g}", [], head, rows)
@@ -174,11 +180,3 @@ def _information(found: Findings) -> Section:
     return Section(
         "Which measures tell more than the mean", [said], ["measure", "r²", "configurations"], rows
     )
-
-
-def _estimate(found: Estimate, ends: int = 3, digits: int = 4) -> str:
-    if found.value is None:
-        return NONE
-    if found.low is None or found.high is None:
-        return f"{found.value:.{digits}f}"
-    return f"{found.value:.{digits}f} ({found.low:.{ends}f} … {found.high:.{ends}f})"

@@ -12,6 +12,7 @@ from assay.indexes.sweeps.plan import MODES
 from assay.indexes.trials import Spread, Trial, spelled, to_dict, to_row
 from assay.stats.intervals import Estimate
 from assay.views import text
+from assay.views.estimates import with_interval
 from assay.views.fitting import fitted
 from assay.views.sections import Section, render
 
@@ -113,15 +114,15 @@ def _columns(trials: Sequence[Trial]) -> dict[str, Callable[[Trial], str]]:
         "engine": lambda t: t.engine,
         "build": lambda t: spelled(t.build) or _NONE,
         "search": lambda t: spelled(t.search) or _NONE,
-        f"R@{k}": lambda t: _estimate(t.recall) if t.recall else _reported(t, "recall", _share),
+        f"R@{k}": lambda t: _estimate(t.recall) if t.recall else _stated_recall(t, k),
         f"Robustness-0.9@{k}": _robustness,
         "no hit": lambda t: _number(t.zero_hits),
     }
     made |= _asked(trials)
     made["QPS (least … most)"] = lambda t: _spread(t.qps) if t.qps else _reported(t, "qps", _rate)
     for name in ("p50_ms", "p99_ms"):
-        if any(t.latency for t in trials):
-            made[name.replace("_", " ")] = lambda t, name=name: _ms(t.latency.get(name))  # type: ignore[misc]
+        if any(t.latency or name in t.reported for t in trials):
+            made[name.replace("_", " ")] = lambda t, name=name: _latency(t, name)  # type: ignore[misc]
     if any(remark(t) for t in trials):
         made["remark"] = remark
     return made
@@ -195,6 +196,12 @@ def notes(trials: Sequence[Trial]) -> list[str]:
     undefined = max((t.undefined or 0 for t in trials), default=0)
     if undefined:
         said.append(f"{undefined} queries have no truth: they have no recall and are left out")
+    short = max((t.short or 0 for t in trials), default=0)
+    if short:
+        said.append(
+            f"{short} queries have fewer true neighbours than K, so that none can reach a recall of 1: "
+            "`assay truth audit` says more"
+        )
     if any(t.reported for t in trials):
         said.append("* as its own harness reported it; not measured here")
     policies = ", ".join(dict.fromkeys(t.policy for t in trials if t.recall))
@@ -214,12 +221,18 @@ def _reported(trial: Trial, name: str, shown: Callable[[Any], str]) -> str:
     return _NONE if value is None else f"{shown(value)} *"
 
 
+def _stated_recall(trial: Trial, k: int) -> str:
+    """A recall as reported, with its K where the column is of another."""
+    other = trial.k != k and "recall" in trial.reported
+    return _reported(trial, "recall", _share) + f" (K = {trial.k})" * other
+
+
+def _latency(trial: Trial, name: str) -> str:
+    return _ms(trial.latency.get(name)) if trial.latency else _reported(trial, name, _ms)
+
+
 def _estimate(found: Estimate | None) -> str:
-    if found is None or found.value is None:
-        return _NONE
-    if found.low is None or found.high is None:
-        return f"{found.value:.4f}"
-    return f"{found.value:.4f} ({found.low:.3f} … {found.high:.3f})"
+    return _NONE if found is None else with_interval(found)
 
 
 def _spread(found: Spread | None) -> str:

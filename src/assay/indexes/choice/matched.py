@@ -1,4 +1,4 @@
-"""Matched searches: the least value of a search parameter whose answers reach a target.
+"""Matched searches: the value of a search parameter whose answers reach a target, or come nearest to it.
 
 Recall is taken not to fall as the parameter grows, so that the value is found in a few searches; where it
 falls beside the value that was found, that is said.
@@ -88,7 +88,11 @@ def first_reaching(wanted: Range, reaches: Callable[[int], bool]) -> int:
 
 
 def match(wanted: Range, goals: Goals, probe: Callable[[int], Probe]) -> Match:
-    """The least value of a range that reaches the goals, and what is to be said about it."""
+    """The least value of a range that reaches the goals, and what is to be said about it.
+
+    Where one goal is to be come near to, the value before it may be nearer: two indexes have the same recall
+    the sooner.
+    """
     tried: dict[int, Probe] = {}
 
     def at(value: int) -> Probe:
@@ -97,8 +101,12 @@ def match(wanted: Range, goals: Goals, probe: Callable[[int], Probe]) -> Match:
         return tried[value]
 
     value = first_reaching(wanted, lambda value: at(value).reaches(goals))
+    aim, told = goals[0], _told(wanted, goals, value, at(value))
+    if aim.near and value > wanted.least and at(value).reaches(goals):
+        value = min(value, value - 1, key=lambda v: abs(at(v).figure(aim) - aim.least))
+        told = f"nearest in {wanted} to {aim.measure(at(value).hits.k)} = {aim.least:g}"
     near = {v: at(v) for v in (value - 1, value, value + 1) if wanted.least <= v <= wanted.most}
-    said = [_told(wanted, goals, value, at(value)), *_falling(goals, near)]
+    said = [told, *_falling(goals, near)]
     return Match(value, "; ".join(said), len(tried))
 
 

@@ -98,7 +98,7 @@ class Selection:
     floors: tuple[Floor, ...]
     objective: Figure
     axes: tuple[Figure, ...]  # the figures by which one trial dominates another
-    unknown: tuple[Figure, ...]  # left out of the axes: no trial has them
+    unknown: tuple[Figure, ...]  # left out of the axes: not every trial has them
     parts: Parts | None
     candidates: tuple[Candidate, ...]  # the winner first, then by how near they came
     confirmation: Confirmation | None
@@ -164,6 +164,8 @@ def _parts(study: Study, share: float, seed: int) -> Parts | None:
     """The queries in two parts at random; None where no answers are kept, or nothing is to be held out."""
     if not 0 <= share < 1:
         raise InputError(f"the share of queries that is held out is 0 or more and below 1, found {share:g}")
+    if seed < 0:
+        raise InputError(f"the seed is a whole number of 0 or more, found {seed}")
     n = next((len(one.hits.counts) for one in study.observed if one.hits is not None), 0)
     if not n or not share:
         return None
@@ -204,9 +206,11 @@ def _axes(
     study: Study,
     price: float | None,
 ) -> tuple[Figure, ...]:
-    """The figures that any trial has; what was named must be among them."""
+    """The figures that were named, which any trial must have, and those of the usual ones that all have."""
     fit = [one for one in trials if not one.out]
-    there = tuple(of for of in wanted if any(one.figures[of] for one in fit))
+    there = tuple(
+        of for of in wanted if (any if of in named else all)(one.figures[of] for one in fit) and fit
+    )
     lacking = [of for of in named if of not in there]
     if fit and lacking:
         some = [one for one, made in zip(study.observed, trials, strict=True) if not made.out]

@@ -146,13 +146,27 @@ def notes(made: Selection) -> list[str]:
         return list(filter(None, [_begun(made)]))
     said = [_parts(made), _timed(made), _begun(made), _fitted(made)]
     for of in made.unknown:
-        said.append(f"{of.name} is known of no trial: not compared by it")
+        said.append(f"{of.name} is not known of every trial: not compared by it")
     if made.winner is None:
         said += [f"{floor.words}: {_nearest(made, floor)}" for floor in made.floors]
     if made.price is not None:
         said.append(f"cost: of a million queries at {made.price:g} an hour, at the throughput beside it")
+    said.append(_elsewhere(made))
     told = dict.fromkeys(one.trial.note for one in made.candidates if one.trial.reported)
     return [*filter(None, said), *filter(None, told)]
+
+
+def _elsewhere(made: Selection) -> str:
+    """Whose throughput, latency and size are of another machine, where others were measured on this one."""
+    there = [one for one in made.candidates if not one.out]
+    foreign = [one.name for one in there if one.trial.source != "assay"]
+    if not foreign or len(foreign) == len(there):
+        return ""
+    named = ", ".join(foreign[:3]) + " …" * (len(foreign) > 3)
+    return (
+        f"times and sizes of {named} were measured elsewhere: beside those of this sweep they may say more "
+        "of the machine than of the index"
+    )
 
 
 def _parts(made: Selection) -> str:

@@ -48,7 +48,11 @@ def _ip(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
 
 def _cosine(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
     a, b = _doubles(queries), _doubles(vectors)
-    return 1 - _dot(a, b) / np.sqrt(_dot(a, a) * _dot(b, b))
+    dot, length = _dot(a, b), _dot(b, b)
+    if "f" in (queries.dtype.kind, vectors.dtype.kind):
+        return 1 - dot / np.sqrt(_dot(a, a) * length)
+    # equal fractions of whole numbers are divided into equal doubles, so that what is tied is seen to be
+    return 1 - np.sign(dot) * np.sqrt(dot**2 / length / _dot(a, a))
 
 
 _FORMULAS: dict[str, Callable[[NDArray[Any], NDArray[Any]], Doubles]] = {

@@ -16,6 +16,7 @@ from assay.indexes.foreign.curves import USUAL_K, k_of, place, refuse_columns, r
 from assay.indexes.foreign.curves import reported as robustness
 from assay.indexes.foreign.found import Found, metric_of, told
 from assay.indexes.foreign.kept import value
+from assay.indexes.hosting.percentiles import PERCENTILES
 from assay.indexes.sweeps.plan import MODES
 
 SOURCE = "table"
@@ -126,7 +127,10 @@ def _found(row: Row, path: str, line: int) -> Found:
     reported = {_BYTES.get(name, name): found for name, found in reported.items()}
     columns = [name for name in known if place(name)]
     stated = k_of(columns, facts.get("k"), path, line)
-    note = NOTE + f"; K is not stated, and taken to be {USUAL_K}" * (stated is None)
+    note = NOTE + "; how queries were sent is not stated, and taken to be one at a time" * (
+        "mode" not in facts
+    )
+    note += f"; K is not stated, and taken to be {USUAL_K}" * (stated is None)
     if columns:
         shares = _read(dict.fromkeys(columns, _SHARE), known, path, line)
         k = facts["k"] = stated or USUAL_K
@@ -206,9 +210,7 @@ _WHOLE: Column = ("a whole number of 1 or more", _count)
 FIGURES: Mapping[str, Column] = {
     "recall": _SHARE,
     "qps": _AMOUNT,
-    "p50_ms": _AMOUNT,
-    "p95_ms": _AMOUNT,
-    "p99_ms": _AMOUNT,
+    **dict.fromkeys((f"p{p:g}_ms" for p in PERCENTILES), _AMOUNT),
     "build_seconds": _AMOUNT,
     "memory_bytes": _AMOUNT,
     "disk_bytes": _AMOUNT,

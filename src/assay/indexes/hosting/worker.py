@@ -172,7 +172,7 @@ def rows(vectors: Vectors) -> NDArray[np.float32]:
 
     The mapping is private, and can be written to: some engines refuse or crash on arrays that cannot.
     """
-    if isinstance(vectors, Mapped) and vectors.dtype == np.float32 and not vectors.lead:
+    if type(vectors) is Mapped and vectors.dtype == np.float32 and not vectors.lead:
         return np.asarray(np.memmap(vectors.path, np.float32, "c", vectors.offset, vectors.shape))
     return np.ascontiguousarray(vectors.whole(), np.float32)
 

@@ -17,7 +17,9 @@ class Failing(NamedTuple):
 
     everywhere: list[int]  # on every configuration
     families: dict[str, list[int]]  # on all configurations of a family, and on none of any other
+    some: dict[str, list[int]]  # on several configurations of a family, not all, and on none of any other
     alone: dict[str, list[int]]  # on one configuration and no other, by the key of its trial
+    mixed: list[int]  # on configurations of several families, not on all
 
 
 def failing(observed: Sequence[Observed], delta: float) -> Failing | None:
@@ -32,9 +34,21 @@ def failing(observed: Sequence[Observed], delta: float) -> Failing | None:
         for kind in dict.fromkeys(kinds.tolist())
         if not (kinds == kind).all()
     }
-    once = (fails.sum(axis=0) == 1) & (len(known) > 1)
-    alone = {one.trial.key: _numbers(its & once) for one, its in zip(known, fails, strict=True)}
-    return Failing(_numbers(np.logical_and.reduce(fails)), families, alone)
+    several = {kind: fails[kinds == kind] for kind in families}
+    touched = np.array([its.any(axis=0) for its in several.values()]).reshape(-1, fails.shape[1])
+    count, where = fails.sum(axis=0), touched.sum(axis=0)
+    some = {
+        kind: _numbers((where == 1) & (count > 1) & its.any(axis=0) & ~its.all(axis=0))
+        for kind, its in several.items()
+    }
+    if not several:  # one family: there is nothing to tell it apart from
+        some = {str(kinds[0]): _numbers((count > 1) & (count < len(known)))}
+    alone = {
+        one.trial.key: _numbers(its & (count == 1) & (len(known) > 1))
+        for one, its in zip(known, fails, strict=True)
+    }
+    mixed = _numbers((where > 1) & (count < len(known)))
+    return Failing(_numbers(count == len(known)), families, some, alone, mixed)
 
 
 def _numbers(chosen: NDArray[np.bool_]) -> list[int]:

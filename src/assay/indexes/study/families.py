@@ -10,6 +10,7 @@ from assay.indexes.study.observed import Observed
 from assay.indexes.study.ratios import ratio_of_sums
 from assay.indexes.trials import Trial
 from assay.stats.intervals import Estimate, normal_quantile, wilson
+from assay.stats.paired import mcnemar
 
 FAMILIES = ("graph", "partition", "tree", "exact", "other")
 # What the words of a name begin with. An index says more than the database it is in, so databases (and what
@@ -57,6 +58,7 @@ class Ratio(NamedTuple):
     first: Estimate  # its failure rate: the share of queries whose recall is below δ
     second: Estimate
     ratio: Estimate  # its value is None where the second never fails, and its low end then the least it is
+    p: float | None = None  # of McNemar's test, where both were asked the same queries
 
 
 def failure_ratio(first: Observed, second: Observed, delta: float, level: float = 0.95) -> Ratio:
@@ -75,7 +77,8 @@ def _paired(first: Observed, second: Observed, delta: float, level: float) -> Ra
     known = (first.hits.out_of > 0) & (second.hits.out_of > 0)
     one, other = ((hits.reaching(delta)[known] == 0).astype(int) for hits in (first.hits, second.hits))
     rate, against = (wilson(int(failed.sum()), len(failed), level) for failed in (one, other))
-    return Ratio(delta, rate, against, ratio_of_sums(one, other, level))
+    p = float(mcnemar((one - other).astype(float)[:, None])[0])
+    return Ratio(delta, rate, against, ratio_of_sums(one, other, level), None if math.isnan(p) else p)
 
 
 def _apart(first: Observed, second: Observed, delta: float, level: float) -> Ratio:

@@ -13,7 +13,7 @@ from assay.indexes.study.places import MISSING, places
 from assay.indexes.study.ratios import ratio_of_sums
 from assay.stats.intervals import Estimate, wilson
 
-DEPTH = 100  # how much of the truth is looked at, where there is as much
+DEPTH, TIMES = 100, 5  # how much of the truth is looked at, and how many times K, where there is as much
 
 
 class Severity(NamedTuple):
@@ -33,12 +33,14 @@ class Severity(NamedTuple):
 
 
 def severity(observed: Observed, truth: Neighbors, at_most: float = 0.3) -> Severity | None:
-    """Where what was returned to queries of so little recall stands in the truth; None if not known."""
+    """Where what was returned to queries of so little recall stands in a truth of more than K; else None."""
     hits, returned = observed.hits, observed.returned
     if hits is None or returned is None:
         return None
+    depth = min(truth.k, max(DEPTH, TIMES * hits.k))
+    if depth <= hits.k:  # outside of it would say no more than the recall
+        return None
     bad = np.flatnonzero((hits.out_of > 0) & (hits.counts <= np.floor(at_most * hits.out_of + 1e-9)))
-    depth = min(truth.k, max(DEPTH, hits.k))
     found = places(returned[bad, : hits.k], truth.positions[bad, :depth])
     edges = _edges(hits.k, depth)
     bands, _ = np.histogram(found, [*edges[:-1], edges[-1] - 0.5])

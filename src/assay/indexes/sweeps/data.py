@@ -70,7 +70,7 @@ def as_engines_take(vectors: Vectors, metric: str, path: str | os.PathLike[str])
     """Vectors as float32 in a file that every process maps; of unit length under cosine."""
     if (
         metric != "cosine"
-        and isinstance(vectors, Mapped)
+        and type(vectors) is Mapped  # and no kind of it that reads otherwise
         and vectors.dtype == np.float32
         and not vectors.lead
     ):

@@ -17,7 +17,7 @@ from assay.indexes.hosting.hosted import Hosted
 
 QUERIES = 256
 K = 10
-FEWEST = 1000  # vectors: among fewer, the smallest search may well find all
+FEWEST, FLATTEST = 1000, 8  # vectors, dimensions: of fewer, the smallest search may well find all
 
 
 class Hard(NamedTuple):
@@ -31,10 +31,10 @@ class Hard(NamedTuple):
 def hard_queries(base: Vectors, metric: str, seed: int = 0) -> Hard | None:
     """Queries between vectors of the base, with their truth; None where the base cannot tell.
 
-    It is too small, or so many of its vectors are equal that most queries have ties at K: then nearly every
-    answer is a hit.
+    It is too small, of too few dimensions, or so many of its vectors are equal that most queries have ties
+    at K: then nearly every answer is a hit.
     """
-    if len(base) < FEWEST:
+    if len(base) < FEWEST or base.d < FLATTEST:
         return None
     rng = np.random.default_rng(seed)
     ends = [base.take(rng.integers(0, len(base), QUERIES)).astype(np.float32) for _ in range(2)]

@@ -38,6 +38,7 @@ class Goal(NamedTuple):
 
     least: float
     delta: float | None = None  # None: the recall
+    near: bool = False  # to be come near to, from either side, rather than reached
 
     def measure(self, k: int) -> str:
         """What it is about, as it is written everywhere.
@@ -189,7 +190,7 @@ def _refuse_ranges(entries: Sequence[Entry], targets: Sequence[Goals]) -> None:
     found = [entry.engine for entry in entries if ranges(entry.search)]
     if found and not targets:
         raise InputError(
-            f"{found[0]}: a range is searched for the least value that reaches a recall: give it "
+            f"{found[0]}: a range is searched for the value that comes nearest to a recall: give it "
             "(--recall 0.9, or recall = 0.9 in [run])"
         )
     if targets and not found:

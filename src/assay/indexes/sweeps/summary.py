@@ -12,6 +12,7 @@ from assay.indexes.exact.distances import Doubles
 from assay.indexes.hits import Hits, Judge
 from assay.indexes.hosting.load import SATURATED
 from assay.indexes.hosting.percentiles import latency
+from assay.indexes.sweeps.data import Data
 from assay.indexes.sweeps.results import Repetition, Results
 from assay.indexes.trials import DELTAS, Spread, Trial, robustness_name
 from assay.stats.intervals import estimate
@@ -72,7 +73,7 @@ def _can_be_judged(known: dict[str, Any], judge: Judge, key: str) -> bool:
     return bool(known["k"] >= judge.k)
 
 
-def quick(results: Results, key: str, k: int) -> tuple[float | None, float | None, float | None]:
+def quick(results: Results, key: str, data: Data) -> tuple[float | None, float | None, float | None]:
     """Recall, queries per second and the median latency (ms) of what there is of a trial, as kept."""
     passes = [results.repetition(key, number) for number in results.repetitions(key)]
     if not passes:
@@ -80,7 +81,10 @@ def quick(results: Results, key: str, k: int) -> tuple[float | None, float | Non
     made = _timed(passes, {})
     hits = results.mean_hits(key)
     qps = made["qps"].median if "qps" in made else None
-    return None if hits is None else hits / k, qps, made.get("latency", {}).get("p50_ms")
+    asked = data.truth.positions[passes[0].queries, : data.k]
+    known = np.mean((asked >= 0).any(axis=1))
+    recall = None if hits is None or not known else float(hits / data.k / known)
+    return recall, qps, made.get("latency", {}).get("p50_ms")
 
 
 def _scored(passes: list[Repetition], judge: Judge, deltas: Sequence[float], level: float) -> dict[str, Any]:
@@ -92,6 +96,7 @@ def _scored(passes: list[Repetition], judge: Judge, deltas: Sequence[float], lev
         "measures": {name: estimate(found, kinds[name], level) for name, found in values.items()},
         "zero_hits": int(((hits.counts == 0) & (hits.out_of > 0)).sum()),
         "undefined": int((judge.out_of == 0).sum()),
+        "short": judge.short,
     }
 
 
