@@ -96,6 +96,9 @@ def test_what_is_found_is_what_recall_counts(
     assert found == {query: round(value * relevant[query]) for query, value in recall.items()}
     shown = ran[name]["losses"]["ceilings"][-1]["recall"]
     assert shown["value"] == pytest.approx(scored[name]["mean"]["R@10"]["value"])
+    last = [step["recall"]["value"] for step in ran[name]["losses"]["steps"][-1:]]  # of a pipeline alone
+    assert last == pytest.approx([shown["value"]] * len(last))
+    assert bool(last) == (name in ("hybrid", "reranked"))
 
 
 def test_stages_are_named_where_they_lose(ran: dict[str, Any]) -> None:
@@ -105,7 +108,13 @@ def test_stages_are_named_where_they_lose(ran: dict[str, Any]) -> None:
     indexed = ["not in the corpus", "missed even by exact search", "lost by the index"]
     assert parts["dense"] == [*indexed, "ranked below the first 10", "found"]
     assert parts["hybrid"] == [*indexed, "lost in fusion", "found"]
-    assert parts["reranked"] == [*indexed, "lost in fusion", "pushed out by the reranker", "found"]
+    assert parts["reranked"] == [
+        *indexed,
+        "lost in fusion",
+        "not lifted by the reranker",
+        "pushed out by the reranker",
+        "found",
+    ]
     assert ran["dense"]["losses"]["parts"][2]["documents"] > 0
 
 

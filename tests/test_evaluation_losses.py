@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from assay.core.errors import UndecidableError
 from assay.core.tables import Qrels, Run
-from assay.evaluation.losses import FOUND, Checkpoint, losses
+from assay.evaluation.losses import FOUND, Checkpoint, Shown, losses
 
 QRELS = Qrels({"q1": {"a": 2, "b": 1, "c": 1, "x": 1, "z": 0}, "q2": {"d": 1, "e": 1}, "q3": {"f": 0}})
 WAY = [
@@ -43,6 +43,27 @@ def test_ceilings_are_the_recall_that_is_left() -> None:
     assert ceilings[0].change is None
     assert ceilings[3].change is not None
     assert ceilings[3].change.value == pytest.approx(-0.25)
+
+
+def test_what_only_tells_losses_apart_bounds_nothing() -> None:
+    between = Checkpoint("before", "not lifted", {"q1": ["b"], "q2": ["d"]}, bounds=False)
+    made = losses(QRELS, [*WAY[:3], between, WAY[3]])
+    assert made.of_query("q2") == {"pushed out": 1, FOUND: 1}
+    assert made.checkpoints == ["corpus", "exact", "retrieved", "shown"]
+    assert [c.recall for c in made.ceilings()] == [c.recall for c in losses(QRELS, WAY).ceilings()]
+
+
+def test_a_stage_is_told_by_what_it_added_and_took_away() -> None:
+    words, vectors = {"q1": ["a", "b"], "q2": []}, {"q1": ["a"], "q2": ["d"]}
+    fused = Shown("fusion", {"q1": ["a"], "q2": ["d", "e"]}, ("words", "vectors"))
+    made = losses(QRELS, WAY, shown=[Shown("words", words), Shown("vectors", vectors), fused])
+    assert [step.recall.value for step in made.steps] == [0.25, 0.375, 0.625]
+    assert (made.steps[0].against, made.steps[0].change) == (None, None)
+    last = made.steps[2]
+    assert (last.against, last.came, last.left) == ("vectors", 1, 0)
+    assert last.change is not None
+    assert (last.change.value, last.change.n) == (0.25, 2)
+    assert made.to_dict()["steps"][2]["change"]["value"] == 0.25
 
 
 def test_a_higher_grade_asks_for_less() -> None:

@@ -30,6 +30,15 @@ class Checkpoint(NamedTuple):
     name: str
     lost: str  # such as "lost by the index"
     holds: Run | Collection[str] | Mapping[str, Collection[str]]  # ids alone: the same for every query
+    bounds: bool = True  # False: it tells losses apart, and later stages may show more than it had
+
+
+class Shown(NamedTuple):
+    """What a stage would have shown, were it the last, and those of which it is held against the best."""
+
+    name: str
+    documents: Mapping[str, Collection[str]]
+    against: tuple[str, ...] = ()
 
 
 class Part(NamedTuple):
@@ -49,6 +58,17 @@ class Ceiling(NamedTuple):
     change: Estimate | None  # of the recall from the checkpoint before
 
 
+class Step(NamedTuple):
+    """What a stage added to what is shown, and what it took away from it."""
+
+    name: str
+    recall: Estimate
+    against: str | None = None
+    change: Estimate | None = None  # of the recall of each query
+    came: int = 0  # relevant documents that are shown now
+    left: int = 0  # that are no longer
+
+
 @dataclass(frozen=True)
 class Losses:
     """The waterfall of one search."""
@@ -60,6 +80,7 @@ class Losses:
     checkpoints: list[str]
     level: float = 0.95
     left_out: int = 0  # queries that were not answered, so that nothing was lost on the way
+    steps: Sequence[Step] = ()  # of a pipeline
 
     def parts(self, rows: Sequence[int] | None = None) -> list[Part]:
         """The bars, of all queries or of some."""
@@ -101,7 +122,12 @@ class Losses:
             for c in self.ceilings()
         ]
         per_query = {query: self.of_query(query) for query in self.query_ids}
-        return {"parts": parts, "ceilings": ceilings, "per_query": per_query, "left_out": self.left_out}
+        steps = [
+            {**s._asdict(), "recall": s.recall.to_dict(), "change": s.change and s.change.to_dict()}
+            for s in self.steps
+        ]
+        made = {"parts": parts, "ceilings": ceilings, "steps": steps}
+        return {**made, "per_query": per_query, "left_out": self.left_out}
 
 
 def losses(
@@ -110,8 +136,11 @@ def losses(
     rel: int = 1,
     level: float = 0.95,
     only: Collection[str] | None = None,
+    shown: Sequence[Shown] = (),
 ) -> Losses:
     """Follow every relevant document (of at least a grade) through the checkpoints, of all queries or some.
+
+    Of what stages would have shown it is told beside that what each added and took away.
 
     >>> corpus = Checkpoint("corpus", "not in the corpus", {"a", "b"})
     >>> shown = Checkpoint("shown", "cut off", Run({"q": {"a": 1}}))
@@ -122,25 +151,52 @@ def losses(
     relevant = {query: wanted for query, wanted in judged.items() if only is None or query in only}
     if not relevant:
         raise UndecidableError(f"no query has a document of grade {rel} or more: nothing can be lost")
-    held = [_of_query(checkpoint) for checkpoint in checkpoints]
+    held = [_of_query(checkpoint.holds) for checkpoint in checkpoints]
+    bounds = [place for place, checkpoint in enumerate(checkpoints) if checkpoint.bounds]
     names = [checkpoint.lost for checkpoint in checkpoints] + [FOUND]
     counts = np.zeros((len(relevant), len(names)), np.int64)
-    recalls = np.zeros((len(relevant), len(held)))
+    recalls = np.zeros((len(relevant), len(bounds)))
     for row, (query, wanted) in enumerate(relevant.items()):
         had = np.array([[doc in one(query) for one in held] for doc in wanted])
-        recalls[row] = had.mean(axis=0)
+        recalls[row] = had.mean(axis=0)[bounds]
         counts[row] = np.bincount(_lost(had), minlength=len(names))
-    places = [checkpoint.name for checkpoint in checkpoints]
-    return Losses(names, list(relevant), counts, recalls, places, level, len(judged) - len(relevant))
+    places = [checkpoints[place].name for place in bounds]
+    left_out, steps = len(judged) - len(relevant), _steps(relevant, shown, level)
+    return Losses(names, list(relevant), counts, recalls, places, level, left_out, steps)
+
+
+def _steps(relevant: Mapping[str, list[str]], shown: Sequence[Shown], level: float) -> list[Step]:
+    """The stages, each held against the best of those before it."""
+    made: list[Step] = []
+    found = {one.name: _shown(relevant, one) for one in shown}
+    recalls = {name: np.array([float(had.mean()) for had in of_it]) for name, of_it in found.items()}
+    for one in shown:
+        own = estimate(recalls[one.name], "mean", level)
+        if not one.against:
+            made.append(Step(one.name, own))
+            continue
+        best = max(one.against, key=lambda name: float(recalls[name].mean()))
+        now, before = (np.concatenate(found[name]) for name in (one.name, best))
+        change = estimate(recalls[one.name] - recalls[best], "mean", level)
+        made.append(Step(one.name, own, best, change, int((now & ~before).sum()), int((before & ~now).sum())))
+    return made
+
+
+def _shown(relevant: Mapping[str, list[str]], one: Shown) -> list[np.ndarray[Any, Any]]:
+    """Which relevant documents of each query are shown."""
+    there = _of_query(one.documents)
+    return [np.array([doc in there(query) for doc in wanted]) for query, wanted in relevant.items()]
 
 
 def _wanted(docs: Mapping[str, float], rel: int) -> list[str]:
     return [doc for doc, grade in docs.items() if grade >= rel]
 
 
-def _of_query(checkpoint: Checkpoint) -> Callable[[str], Collection[str]]:
-    """What a checkpoint had for each query, quickly looked up."""
-    holds = checkpoint.holds.to_dict() if isinstance(checkpoint.holds, Run) else checkpoint.holds
+def _of_query(
+    held: Run | Collection[str] | Mapping[str, Collection[str]],
+) -> Callable[[str], Collection[str]]:
+    """What was there for each query, quickly looked up."""
+    holds = held.to_dict() if isinstance(held, Run) else held
     if not isinstance(holds, Mapping):
         everything = frozenset(holds)
         return lambda query: everything

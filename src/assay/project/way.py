@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assay.core.tables import Qrels
-from assay.evaluation.losses import Checkpoint, Losses, losses
+from assay.evaluation.losses import Checkpoint, Losses, Shown, losses
 from assay.project.systems import Systems
 from assay.search.outcome import Outcome
 from assay.search.pipeline import Pipeline, Rerank
@@ -15,6 +15,7 @@ from assay.search.running import Options, run
 from assay.search.searcher import Searcher, in_order
 
 SHOWN = 10  # documents that a person sees
+_BELOW = "not lifted by the reranker"
 Found = Mapping[str, Mapping[str, float]]  # the scores of documents, by query
 
 
@@ -46,7 +47,19 @@ class Way:
         """Where relevant documents were lost, of the queries that were answered."""
         exact = self._exact()
         failed = {query for twin in exact.values() for query in twin.failed}
-        return losses(qrels, self.checkpoints(exact), only=self.outcome.answers.keys() - failed)
+        only = self.outcome.answers.keys() - failed
+        return losses(qrels, self.checkpoints(exact), only=only, shown=self.steps())
+
+    def steps(self) -> list[Shown]:
+        """What each stage of a pipeline would have shown: a fusion beside its sources, others beside one."""
+        if not isinstance(self.searcher, Pipeline):
+            return []
+        given, made = stages(self.outcome), list[Shown]()
+        for role, name in self.searcher.shape:
+            before = tuple(one.name for one in (made if role == "fuse" else made[-1:]))
+            against = () if role == "retrieve" else before
+            made.append(Shown(name, _first(given[name], self.shown), against))
+        return made
 
     def _exact(self) -> dict[str, Outcome]:
         """What exact search brings instead of each source that has an index; its cost is nobody's."""
@@ -94,7 +107,8 @@ def _later(searcher: Pipeline, given: Mapping[str, Found], shown: int) -> tuple[
     """What filters left, and what was high enough for a reranker; and whose order decides at the end.
 
     A document is cut off by the last order that was made: by that of the fusion, until a reranker makes
-    another.
+    another. One that ends the pipeline pushes out what would have been shown without it; the rest it only
+    does not lift.
     """
     made, before, lost = [], searcher.sources[0].searcher.name, f"ranked below the first {shown}"
     for role, name in searcher.shape[len(searcher.sources) :]:
@@ -106,6 +120,9 @@ def _later(searcher: Pipeline, given: Mapping[str, Found], shown: int) -> tuple[
             depth = max(shown, _depth(searcher, name))
             said = lost if lost == "lost in fusion" else f"ranked below the first {depth}"
             made.append(Checkpoint(f"{before}, first {depth}", said, _first(given[before], depth)))
+            if depth > shown and name == searcher.shape[-1][1]:
+                first = _first(given[before], shown)
+                made.append(Checkpoint(f"{before}, first {shown}", _BELOW, first, bounds=False))
             lost = "pushed out by the reranker"
         before = name
     return made, lost

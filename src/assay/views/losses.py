@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from assay.evaluation.losses import FOUND, Ceiling, Losses, Part
+from assay.evaluation.losses import FOUND, Ceiling, Losses, Part, Step
 from assay.stats.intervals import Estimate
 from assay.views import text
 from assay.views.sections import Section, render
@@ -47,6 +47,7 @@ def sections(found: Mapping[str, Bars]) -> list[Section]:
         made.append(_bars(title, parts, notes))
         head = ["after", "recall that is still possible", "change"]
         made.append(Section("", [], head, [_ceiling(ceiling) for ceiling in one.ceilings()]))
+        made += _steps(one)
         made += [_bars(f"{name}, {called}", parts) for called, parts in slices.items()]
     return made
 
@@ -71,6 +72,21 @@ def _named(queries: Sequence[str]) -> str:
 def _ceiling(ceiling: Ceiling) -> list[str]:
     change = _NONE if ceiling.change is None else _spelled(ceiling.change, "+")
     return [ceiling.name, _spelled(ceiling.recall), change]
+
+
+def _steps(found: Losses) -> list[Section]:
+    """What each stage of a pipeline added to what would be shown, and took away."""
+    if not any(step.against for step in found.steps):
+        return []
+    head = ["were this shown", "recall", "against", "change", "came in", "left"]
+    return [Section("", [], head, [_step(step) for step in found.steps])]
+
+
+def _step(step: Step) -> list[str]:
+    if step.change is None:
+        return [step.name, _spelled(step.recall), _NONE, _NONE, _NONE, _NONE]
+    change = _spelled(step.change, "+")
+    return [step.name, _spelled(step.recall), str(step.against), change, f"{step.came:,}", f"{step.left:,}"]
 
 
 def _spelled(found: Estimate, sign: str = "") -> str:
