@@ -1,58 +1,64 @@
-"""Two small searches in memory: one by words, one by vectors. Both need scikit-learn."""
+"""Two small searches in memory: one by words, with bm25s, one by vectors, with scikit-learn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from assay.core.errors import MissingExtraError
+from assay.core.errors import InputError, MissingExtraError
 from assay.core.tables import Documents, Queries, Run
 from assay.core.texts import Floats
 from assay.search.searcher import Answer, Query, Ranked, Searcher
 
 try:
-    from sklearn.feature_extraction.text import CountVectorizer
+    import bm25s
 
     from assay.models.encoders import lsa
 except ImportError:
-    raise MissingExtraError("scikit-learn", "searching in memory", "demo") from None
+    raise MissingExtraError("bm25s and scikit-learn", "searching in memory", "demo") from None
+
+_TOKEN = re.compile(lsa.TOKEN)
 
 
 class BM25(Searcher):
-    """Okapi BM25 with the usual k1 and b (Robertson and Zaragoza 2009, eq. 3.15)."""
+    """BM25 by bm25s, in the form of Lucene, with the usual k1 and b."""
 
     def __init__(self, documents: Documents, name: str = "bm25", *, k1: float = 1.2, b: float = 0.75) -> None:
         self.name, self._settings = name, {"k1": k1, "b": b, "documents": documents.digest}
         texts = documents.texts()
         self.doc_ids = list(texts)
-        self._words = CountVectorizer(token_pattern=lsa.TOKEN)
-        counts = self._words.fit_transform(texts.values()).tocsr().astype(np.float64)
-        lengths = np.asarray(counts.sum(axis=1)).ravel()
-        holders = np.asarray((counts > 0).sum(axis=0)).ravel()
-        idf = np.log(1 + (len(texts) - holders + 0.5) / (holders + 0.5))
-        norm = np.repeat(k1 * (1 - b + b * lengths / lengths.mean()), np.diff(counts.indptr))
-        counts.data *= (k1 + 1) / (counts.data + norm)
-        self._weights = counts.multiply(idf).T.tocsr()  # a row for each word
+        words = [_words(text) for text in texts.values()]
+        if not any(words):
+            raise InputError(f"{name}: expected documents with words, found {len(texts):,} without any")
+        self._weights = bm25s.BM25(k1, b, method="lucene", dtype="float64", auto_compile=False)
+        self._weights.index(words, show_progress=False)
 
     def ask(self, query: Query, k: int, timeout: float | None = None) -> Answer:
-        """The k best documents of a query: only those that hold one of its words are looked at."""
-        asked = self._words.transform([query.text])
-        scores = np.zeros(len(self.doc_ids))
-        for word, count in zip(asked.indices.tolist(), asked.data.tolist(), strict=True):
-            held = slice(*self._weights.indptr[word : word + 2])
-            scores[self._weights.indices[held]] += count * self._weights.data[held]
-        return Answer(_best(self.doc_ids, scores, k))
+        """The k best documents of a query."""
+        return Answer(_best(self.doc_ids, self._scores(query.text), k))
 
     def search(self, queries: Queries, k: int) -> Run:
         """The k best documents of each query."""
-        asked = self._words.transform(queries.columns["text"])
-        return _run(self.name, queries, self.doc_ids, (asked @ self._weights).toarray(), k)
+        scores = map(self._scores, queries.columns["text"])
+        return _run(self.name, queries, self.doc_ids, scores, k)
+
+    def _scores(self, text: str) -> Floats:
+        known = [word for word in _words(text) if word in self._weights.vocab_dict]
+        if not known:
+            return np.zeros(len(self.doc_ids))
+        made: Floats = self._weights.get_scores(known)
+        return made
 
     def configuration(self) -> Mapping[str, Any]:
         """The two parameters, and what is searched in."""
         return {"name": self.name, "kind": "bm25", **self._settings}
+
+
+def _words(text: str) -> list[str]:
+    return _TOKEN.findall(text.lower())
 
 
 class LSA(Searcher):
@@ -96,7 +102,7 @@ def _best(doc_ids: list[str], scores: Floats, k: int) -> Ranked:
     return [(doc_ids[i], round(float(scores[i]), 6)) for i in order]
 
 
-def _run(name: str, queries: Queries, doc_ids: list[str], scores: Floats, k: int) -> Run:
+def _run(name: str, queries: Queries, doc_ids: list[str], scores: Iterable[Floats], k: int) -> Run:
     """The best of each row of scores, as a run."""
     found = {query: dict(_best(doc_ids, row, k)) for query, row in zip(queries.ids, scores, strict=True)}
     return Run({query: documents for query, documents in found.items() if documents}, name=name)
