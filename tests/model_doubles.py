@@ -7,6 +7,7 @@ OpenAI's embeddings and of Cohere's and Jina's rerank says, and has the faults i
 import json
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.seen.append(body)
         fault = self.server.faults.pop(0) if self.server.faults else ""
+        if fault == "hang":
+            time.sleep(30)  # longer than anybody waits for it
         if fault == "reset":
             self.close_connection = True
             self.connection.close()

@@ -165,3 +165,26 @@ def test_another_folder_is_named_in_what_to_do_next(folder: Path, capsys: pytest
     assert run(["gate", "--project", "sub/assay.toml"]) in (0, 1, 3)  # runs lie where the file looks for them
     assert run(["init", "sub/assay.toml"]) == 2
     assert "expected a folder, found a file" in capsys.readouterr().err
+
+
+def test_an_endpoint_with_a_query_of_its_own_is_asked_for_ours_as_well(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "queries.tsv").write_text("query_id\ttext\nq1\treset the router\n")
+    (folder / "qrels.txt").write_text("q1 0 d2 1\n")
+    with serving() as url:
+        monkeypatch.setenv("ASSAY_ENDPOINT", f"{url}/ok?index=a")
+        made(capsys)
+        assert scored() == ["assay_endpoint"]
+    assert '"${ASSAY_ENDPOINT}&q={query}&k={k}"' in (folder / "assay.toml").read_text()
+    assert "q1 Q0 d2" in (folder / "runs/assay_endpoint.run").read_text()
+
+
+def test_stages_of_a_pipeline_are_no_runs_to_compare(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(capsys)
+    assert scored() == ["bm25", "hybrid", "vectors"]
+    (folder / "runs/own.2-may.run").write_text("1 Q0 51 1 1.0 t\n")  # named like one, but nobody's stage
+    found = sorted(look(folder).runs)
+    assert found == ["runs/bm25.run", "runs/hybrid.run", "runs/own.2-may.run", "runs/vectors.run"]

@@ -75,7 +75,7 @@ def test_json_has_the_documented_keys(folder: Path, capsys: pytest.CaptureFixtur
     of_it = "stages tokens cost cost_per_1k sittings configuration scores losses problem slo"
     assert list(made["systems"][0]) == f"{asked_of} {of_it}".split()
     assert made["systems"][0]["slo"]["value"] == 1.0
-    assert list(made["systems"][0]["losses"]) == ["parts", "ceilings", "per_query", "left_out"]
+    assert list(made["systems"][0]["losses"]) == ["parts", "ceilings", "steps", "per_query", "left_out"]
 
 
 def test_a_system_that_returns_nothing_says_so_and_is_not_replaced_as_the_baseline(
@@ -223,6 +223,9 @@ at_most = 0
         (["--load", "500"], "rate: expected more than 0 and at most the cap of 100"),
         (["mine", "bm25", "--load", "5"], "a load is for one system"),
         (["mine", "--clients", "0"], "--clients: expected at least 1, found 0"),
+        (["mine", "--clients", "1", "--save", "x"], "--save has no meaning with a load"),
+        (["mine", "--load", "5", "-m", "R@10"], "--measure has no meaning with a load"),
+        (["mine", "--load", "5", "--by", "kind"], "--by has no meaning with a load"),
     ],
 )
 def test_wrong_use_says_what_to_do(
@@ -242,7 +245,8 @@ def test_a_load_is_told_in_numbers(
     code, out, _ = said(capsys, "mine", *loop, "--seconds", "0.4", "--slo", "60000")
     assert code == 0
     assert "Under load" in out
-    made = plain(capsys, "mine", *loop, "--seconds", "0.4")
+    made = plain(capsys, "mine", *loop, "--seconds", "0.4", "--slo", "60000")
+    assert (made["slo"]["ms"], made["slo"]["value"]) == (60000, 1.0)
     assert (made["system"], made["mode"], made["errors"]) == ("mine", mode, {})
     assert made["requests"] == 20 if mode == "open" else 0 < made["requests"] <= 40
     assert not (folder / "runs/mine.run").exists()
@@ -255,7 +259,7 @@ def test_a_closed_loop_that_the_cap_holds_back_says_so(
     loop = ["mine", "--clients", "4", "--seconds", "0.5"]
     _, out, _ = said(capsys, *loop, "--max-rate", "10")
     assert "held back by --max-rate" in out
-    made = plain(capsys, *loop, "--max-rate", "10000000")
+    made = plain(capsys, *loop, "--max-rate", "1000000")
     assert made["held_back"] is False
 
 
@@ -316,3 +320,79 @@ def test_what_models_use_is_counted_and_their_key_is_nowhere(
     assert "${SEARCH_KEY}" in "".join(texts)
     for secret in (KEY, os.environ["SEARCH_KEY"]):
         assert not [text for text in [out, err, *texts] if secret in text]
+
+
+def test_the_slices_of_a_waterfall_are_in_the_json_as_well(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project(folder)
+    lost = plain(capsys, "-m", "R@10", "--by", "kind")["systems"][0]["losses"]
+    assert sorted(lost["slices"]) == ["kind: how", "kind: what"]
+    whole = sum(part["documents"] for part in lost["parts"])
+    assert sum(part["documents"] for parts in lost["slices"].values() for part in parts) == whole
+
+
+GONE = '[models.e]\nkind = "openai"\nmodel = "x"\nbase_url = "http://127.0.0.1:1/v1"\nretries = 0\n'
+DENSE = '[systems.dense]\nkind = "index"\nencoder = "e"\n'
+
+
+def test_a_system_that_cannot_start_costs_itself_and_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project(folder, TWO + GONE + DENSE)
+    code, out, err = said(capsys, "mine", "dense", "bm25", "-m", "R@10", "--save", "night", "--store", "kept")
+    assert (code, "what it means" in out) == (1, True)
+    assert "assay run: dense could not be run: connection: http://127.0.0.1:1/v1 cannot be reached" in err
+    with Store(folder / "kept") as store:
+        assert sorted(one.name for one in store.list()) == ["night/bm25", "night/mine"]
+    made = plain(capsys, "mine", "dense", "-m", "R@10")
+    assert ([one["name"] for one in made["systems"]], list(made["lost"])) == (["mine"], ["dense"])
+
+
+def test_a_baseline_that_cannot_start_is_not_replaced(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project(folder, TWO + GONE + DENSE)
+    code, out, err = said(capsys, "dense", "mine", "bm25", "-m", "R@10")
+    assert (code, "what it means" in out) == (1, False)
+    assert "nothing is compared: dense is the baseline" in err
+    assert said(capsys, "dense", "-m", "R@10")[0] == 2  # nothing could be run
+
+
+def test_what_is_wrong_with_a_system_is_said_before_another_is_asked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = '[systems.other]\nkind = "http"\nurl = "http://127.0.0.1:1/{kidn}"\nids = "$"\n'
+    project(folder, MINE + other)
+    code, _, err = said(capsys, "mine", "other")
+    assert (code, "other puts {kidn} in what it asks" in err) == (2, True)
+    project(folder, MINE + '[systems.bm25]\nkind = "bm26"\n')
+    assert said(capsys, "mine", "bm25")[0] == 2
+    assert asked(folder) == []
+
+
+def test_a_model_has_the_time_of_the_query_and_is_asked_again(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    with double("", "hang") as endpoint:  # the documents are encoded, the first query is not
+        model = GONE.replace("http://127.0.0.1:1/v1", endpoint.url) + 'key_env = "MODEL_KEY"\n'
+        project(folder, model + DENSE)
+        made = plain(capsys, "-m", "R@10", "--timeout", "3", "--concurrency", "1")["systems"][0]
+    assert (made["failed"], made["answered"]) == ({}, 6)
+    assert made["attempts"] > 6
+
+
+def test_another_price_is_another_cost_and_documents_are_not_encoded_again(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    with double() as endpoint:
+        model = GONE.replace("http://127.0.0.1:1/v1", endpoint.url) + 'key_env = "MODEL_KEY"\n'
+        costs = []
+        for price in ("", "price = 1000.0\n", "price = 2000.0\n"):
+            project(folder, model + price + DENSE)
+            costs.append(plain(capsys, "-m", "R@10")["systems"][0]["cost"])
+        batches = [body for body in endpoint.seen() if len(body["input"]) > 1]
+    assert costs == [None, pytest.approx(12 * 1000 / 1e6), pytest.approx(12 * 2000 / 1e6)]
+    assert len(batches) == 1

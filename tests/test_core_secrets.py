@@ -5,8 +5,9 @@ from urllib.parse import quote, quote_plus, urlsplit
 
 import pytest
 
+from assay.core.errors import ConfigurationError
 from assay.core.http import message
-from assay.core.secrets import expanded_url, hidden
+from assay.core.secrets import expanded_in, expanded_url, hidden, refuse_unsendable, refuse_written_in
 
 ODD = 'p@ss w/"ö#&+'
 
@@ -58,3 +59,26 @@ def test_a_value_in_a_url_arrives_as_it_is() -> None:
 def test_an_address_of_the_environment_stays_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADDRESS", "http://a.org:9200/base?x=1#y")
     assert expanded_url("url", "${ADDRESS}") == "http://a.org:9200/base?x=1#y"
+
+
+@pytest.mark.parametrize("name", ["api_key", "apiKey", "token", "x-password", "Authorization", "access_key"])
+def test_a_secret_that_is_written_down_is_found_however_deep(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"body\.inner\.{name}: a secret comes from") as caught:
+        refuse_written_in("body", "body", {"q": "{query}", "inner": [{name: ["hunter2"]}]})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_what_is_of_the_environment_or_the_query_or_no_secret_is_not_refused() -> None:
+    fine = {"token": "Bearer ${LONG_TOKEN}", "password": "{column}", "sort_key": "price", "token_type": "x"}
+    refuse_written_in("body", "body", [fine, {"key": "city", "max_token": 3, "secret": None}])
+
+
+def test_variables_are_put_in_tables_and_lists() -> None:
+    assert expanded_in("body", {"a": ["${SHORT_TOKEN}", 3]}) == {"a": ["abcdef", 3]}
+
+
+@pytest.mark.parametrize(("value", "what"), [("hunter2\n", "a line break"), ("hunter2€", "beyond Latin-1")])
+def test_what_no_header_carries_is_said_by_its_name_alone(value: str, what: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"THE_KEY has .*{what}") as caught:
+        refuse_unsendable("key_env", "THE_KEY", value)
+    assert "hunter2" not in str(caught.value)

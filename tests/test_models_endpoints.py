@@ -1,8 +1,10 @@
 """Endpoints of embeddings and reranking, over a double: no real one can be reached here."""
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -11,9 +13,10 @@ import pytest
 
 from assay.core.errors import InputError
 from assay.models import http
+from assay.models.cache import Cached
 from assay.models.encoder import Encoder
 from assay.models.kinds import encoder, reranker
-from assay.models.model import ModelError, Usage
+from assay.models.model import ModelError, Usage, until
 from assay.models.reranker import Reranker
 from model_doubles import KEY, Running, double, vector
 
@@ -227,3 +230,43 @@ def test_a_page_that_repeats_the_key_does_not_have_it_repeated_whole_or_in_part(
     with embedding("echo") as (model, _), pytest.raises(ModelError, match="no JSON: ") as caught:
         model.encode(["a cat"])
     assert KEY[:5] not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f"{KEY}€"])
+def test_a_key_that_no_header_carries_is_refused_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("THE_KEY", key)
+    with pytest.raises(InputError, match="key_env: the environment variable THE_KEY has a") as caught:
+        encoder("openai", model="m", key_env="THE_KEY")
+    assert KEY not in str(caught.value)
+
+
+def test_an_answer_is_waited_for_until_the_time_of_the_query_is_over() -> None:
+    with embedding("hang") as (model, _), until(time.monotonic() + 0.2):
+        with pytest.raises(ModelError, match=r"timeout: no answer of .* in 0\.") as caught:
+            model.encode_query("a cat")
+        assert caught.value.again
+    with reranking() as (ranks, running), until(time.monotonic()):
+        with pytest.raises(ModelError, match="timeout: "):
+            ranks.scores("red", ["red"])
+        assert running.seen() == []
+
+
+def test_the_time_of_a_model_is_its_own_where_the_query_has_more() -> None:
+    with embedding("hang", timeout=0.2, retries=0) as (model, _), until(time.monotonic() + 600):
+        with pytest.raises(ModelError, match=r"in 0\.2 s; raise timeout"):
+            model.encode_query("a cat")
+        model.close()
+
+
+def test_a_price_makes_another_cost_but_no_other_vectors(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
+    plain, dear = encoder("openai", **given), encoder("openai", **given, price=2.0)
+    assert plain.configuration() == dear.configuration() == plain.identity()
+    assert dear.identity() == {**plain.identity(), "price": 2.0}
+    assert Cached(dear, tmp_path).identity() == dear.identity()
+    late = reranker("late_interaction", dear)
+    assert late.identity()["encoder"] == dear.identity() != late.configuration()["encoder"]
+    ranks = reranker("endpoint", **given, price_searches=1.0)
+    assert ranks.identity() == {**ranks.configuration(), "price_searches": 1.0}

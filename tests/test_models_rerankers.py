@@ -87,6 +87,34 @@ def test_a_cross_encoder_scores_each_pair(standing_in: type[StandIn]) -> None:
     assert model._model.given["max_length"] == 128
 
 
+class Tensor:
+    """As much of a tensor as is needed to come to its bytes."""
+
+    def __init__(self, values: list[float]) -> None:
+        self.values = np.array(values, np.float32)
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self.values.view(np.uint8) if name == "numpy" else self
+
+
+def test_a_cross_encoder_with_other_weights_is_another(
+    standing_in: type[StandIn], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def told(*values: float) -> Any:
+        monkeypatch.setattr(StandIn, "state_dict", lambda self: {"w": Tensor([*values])}, raising=False)
+        return reranker("cross_encoder", model=str(tmp_path)).configuration()
+
+    torch = ModuleType("torch")
+    torch.uint8 = np.uint8  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr("assay.models.rerankers.cross_encoder.library", str)
+    monkeypatch.setattr(StandIn, "tokenizer", None, raising=False)
+    monkeypatch.setattr(StandIn, "__repr__", lambda self: "a model")
+    assert told(1, 2) == told(1, 2)
+    assert told(1, 2)["weights"] != told(1, 3)["weights"]
+    assert told(1, 2)["model"] == tmp_path.name
+
+
 def test_a_cross_encoder_with_several_outputs_or_no_number_is_refused(
     standing_in: type[StandIn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,3 +147,6 @@ def test_the_real_library_scores_pairs_with_a_model_of_no_training(tmp_path: Pat
     alone = [*model.scores("red", ["blue"]), *model.scores("red", ["green green"])]
     assert together == pytest.approx(alone, abs=1e-6)
     assert together[0] != together[1]
+    BertForSequenceClassification(shape).save_pretrained(tmp_path)  # trained anew, in its place
+    other = reranker("cross_encoder", model=str(tmp_path), local_only=True)
+    assert other.configuration()["weights"] != model.configuration()["weights"]

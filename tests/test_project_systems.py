@@ -215,3 +215,20 @@ def test_vectors_of_documents_are_kept_and_queries_are_encoded_each_time(tmp_pat
     assert isinstance(made, Cached)
     roles = [place.read_text() for place in (tmp_path / "vectors").rglob("model.json")]
     assert ['"role": "document"' in role for role in roles] == [True]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ['"--api-key", "hunter2"', '"--token=hunter2"', '"API_KEY=hunter2"', '"-v", "--password", "hunter2"'],
+)
+def test_a_secret_among_the_words_of_a_command_is_refused(tmp_path: Path, words: str) -> None:
+    command = f'[systems.mine]\nkind = "command"\ncommand = ["env", {words}, "./s.sh"]\n'
+    found = problems(project(tmp_path, command), "mine")
+    assert "let it read it there" in found["systems.mine.command"]
+    assert "hunter2" not in str(found)
+
+
+def test_words_of_a_command_that_are_no_secrets_are_not_refused(tmp_path: Path) -> None:
+    words = "./s.sh --token-file t.txt --password $MINE --token {query} --api-key -- --sort-key name"
+    systems = Systems(project(tmp_path, f'[systems.mine]\nkind = "command"\ncommand = "{words}"\n'))
+    assert systems.searcher("mine").configuration()["command"] == words

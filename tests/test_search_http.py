@@ -211,9 +211,50 @@ def test_a_url_that_is_none_does_not_show_what_the_environment_has() -> None:
         {"url": "http://ada:abc-written-down@127.0.0.1:1/"},
         {"url": "http://127.0.0.1:1/?api_key=abc-written-down"},
         {"url": "localhost:1/?api_key=abc-written-down"},
+        {"url": "http://abc-written-down@127.0.0.1:1/"},
+        {"auth": "abc-written-down"},
+        {"body": {"q": "{query}", "api_key": "abc-written-down"}},
+        {"body": [{"who": {"accessToken": "abc-written-down"}}]},
     ],
 )
 def test_a_secret_that_is_written_down_is_refused_and_not_repeated(given: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="comes from the environment") as caught:
         made("http", "service", {"url": "http://127.0.0.1:1", "ids": "$", **given})
     assert "written-down" not in str(caught.value)
+
+
+def test_a_secret_that_is_written_down_is_refused_in_the_words_of_other_engines() -> None:
+    given = {"url": "http://127.0.0.1:1", "yql": "select", "parameters": {"token": "abc-written-down"}}
+    with pytest.raises(ConfigurationError, match=r"systems\.v\.parameters\.token: a secret comes from"):
+        made("vespa", "v", given)
+    body = {"query": {"term": {"api_key": "abc-written-down"}}}
+    with pytest.raises(ConfigurationError, match=r"systems\.o\.body\.query\.term\.api_key"):
+        made("opensearch", "o", {"url": "http://127.0.0.1:1", "index": "i", "body": body})
+
+
+def test_what_is_sent_in_a_body_comes_from_the_environment_with_every_engine() -> None:
+    url, token = "http://127.0.0.1:1", {"token": "${ASSAY_TEST_KEY}"}
+    vespa: Any = made("vespa", "v", {"url": url, "yql": "select", "parameters": token})
+    search: Any = made("opensearch", "o", {"url": url, "index": "i", "body": {"query": token}})
+    point: Any = made(
+        "qdrant", "q", {"url": url, "collection": "c", "filter": token}, encoder=searches.Words()
+    )
+    assert vespa._template["token"] == SECRET
+    assert (search._template["query"], point._template["filter"]) == ({"token": SECRET}, {"token": SECRET})
+    assert SECRET not in str([one.configuration() for one in (vespa, search, point)])
+
+
+def test_a_header_that_cannot_be_sent_is_refused_by_the_name_of_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ASSAY_TEST_KEY", f"{SECRET}\n")
+    with pytest.raises(ConfigurationError, match="ASSAY_TEST_KEY has a line break") as caught:
+        searches.http("http://127.0.0.1:1", headers={"X-Api-Key": "${ASSAY_TEST_KEY}"})
+    assert SECRET not in str(caught.value)
+
+
+def test_what_a_body_repeats_is_hidden_before_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENANT", "acme-and-sons")
+    searcher: Any = searches.http("http://127.0.0.1:1", body={"tenant": "${TENANT}"})
+    error = searcher._service._failure(Response(500, HTTPMessage(), b"." * 294 + b"acme-and-sons"))
+    assert "acme" not in str(error)

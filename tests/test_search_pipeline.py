@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from assay.core.errors import InputError
+from assay.models.model import time_left
 from assay.search.fusion import Fuse
 from assay.search.pipeline import FUSED, Filter, Pipeline, Rerank, Retrieve
 from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError
@@ -187,3 +188,27 @@ def test_a_filter_and_a_reranker_are_others_when_the_documents_have_changed() ->
 def test_weights_for_more_than_there_is_are_refused_at_once() -> None:
     with pytest.raises(InputError, match=r"fuse.weights: expected 2, one for each ranking, found 3"):
         hybrid(fuse=Fuse("rrf", weights=[1, 2, 3]))
+
+
+def test_a_model_has_the_time_that_is_left_of_the_query() -> None:
+    class Looks(Lengths):
+        def scored(self, query: str, texts: list[str]) -> list[float]:
+            times.append(time_left())
+            return super().scored(query, texts)
+
+    times: list[float] = []
+    hybrid(steps=[Rerank(Looks(), {})]).ask(QUERY, 10, timeout=600)
+    hybrid(steps=[Rerank(Looks(), {})]).ask(QUERY, 10)
+    assert 0 < times[0] <= 600
+    assert times[1] == float("inf")
+
+
+def test_what_a_model_costs_makes_another_pipeline() -> None:
+    class Dear(Lengths):
+        def identity(self) -> dict[str, Any]:
+            return {"name": self.name, "price": 2.0}
+
+    only = Filter({}, "language", equals="en")
+    plain, dear = hybrid(steps=[only, Rerank(Lengths(), {})]), hybrid(steps=[only, Rerank(Dear(), {})])
+    assert plain.configuration() == dear.configuration()
+    assert plain.identity() != dear.identity()

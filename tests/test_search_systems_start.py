@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from assay.core.errors import ConfigurationError
@@ -71,3 +72,68 @@ def test_an_id_that_is_none_is_cut_only_after_secrets_are_taken_out() -> None:
     with pytest.raises(SearchError) as caught:
         ranked([(["x" * 90, SECRET], None)], 10)
     assert SECRET[:4] not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("http", {"url": "http://h/s?q={query}&index=${PLACE}", "ids": "$"}),
+        ("http", {"url": "${PLACE}&q={query}", "ids": "$"}),
+        ("http", {"url": "http://h/s", "ids": "$", "body": {"in": [{"index": "${PLACE}"}]}}),
+        ("vespa", {"url": "http://h", "yql": "select", "parameters": {"schema": "${PLACE}"}}),
+        ("sql", {"url": "postgresql://h/db?options=${PLACE}", "statement": "SELECT 1"}),
+    ],
+)
+def test_what_the_environment_makes_of_a_question_makes_another_search(
+    monkeypatch: pytest.MonkeyPatch, kind: str, given: dict[str, Any]
+) -> None:
+    def told(place: str) -> str:
+        monkeypatch.setenv("PLACE", f"http://h/s?index={place}")
+        return str(made(kind, "mine", given).identity())
+
+    assert told("one") == told("one") != told("two")
+    assert "index=one" not in told("one")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("http", {"url": "http://h", "ids": "$", "headers": {"X-Api-Key": "${ASSAY_TEST_KEY}"}}),
+        ("http", {"url": "http://h", "ids": "$", "auth": "ada:${ASSAY_TEST_KEY}"}),
+        ("http", {"url": "http://ada:${ASSAY_TEST_KEY}@h", "ids": "$"}),
+        ("qdrant", {"url": "http://h", "collection": "c", "api_key": "${ASSAY_TEST_KEY}"}),
+    ],
+)
+def test_a_new_key_makes_no_other_search(
+    monkeypatch: pytest.MonkeyPatch, kind: str, given: dict[str, Any]
+) -> None:
+    before = made(kind, "mine", given, encoder=Words()).identity()
+    monkeypatch.setenv("ASSAY_TEST_KEY", "another")
+    assert made(kind, "mine", given, encoder=Words()).identity() == before
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:abc-written-down@h/db",
+        "postgresql://h/db?password=abc-written-down",
+        "${ASSAY_TEST_KEY}?sslpassword=abc-written-down",
+    ],
+)
+def test_a_password_of_a_database_is_not_written_down(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"systems\.db\.url: a secret comes from") as caught:
+        made("sql", "db", {"url": url, "statement": "SELECT 1"})
+    assert "written-down" not in str(caught.value)
+
+
+def test_the_address_of_a_database_may_be_all_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ada:hush@h/db?sslkey=my.key")
+    searcher = made("sql", "db", {"url": "${DATABASE_URL}", "statement": "SELECT 1"})
+    assert "hush" not in f"{searcher.configuration()} {searcher.identity()}"
+
+
+def test_ids_of_numpy_are_ids_and_truths_are_none() -> None:
+    assert ranked([(np.int64(7), None), (np.str_("a"), None)], 10) == [("7", 1.0), ("a", 0.5)]
+    for odd in (True, np.True_, 1.5):
+        with pytest.raises(SearchError, match="expected text or a whole number as id"):
+            ranked([(odd, None)], 10)

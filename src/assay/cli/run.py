@@ -5,28 +5,33 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from assay.cli import show
 from assay.cli.parsers import add_format, add_measures, make_parser
 from assay.cli.saving import add_saving, keep
-from assay.core.errors import InputError
+from assay.core.errors import AssayError, InputError
 from assay.evaluation import DEFAULT_MEASURES
 from assay.evaluation.compare import compare
+from assay.evaluation.losses import Part
 from assay.project.project import FILE
 from assay.project.runs import Ran, run_system
 from assay.project.systems import EMBEDDINGS, Systems
 from assay.project.way import SHOWN
 from assay.search.load import Cap, Load, closed, opened
+from assay.search.outcome import Outcome
 from assay.search.running import Options, Progress
 from assay.views import summary
 from assay.views.compare import comparison
 from assay.views.losses import Bars, losses_view
 from assay.views.runs import answered, loaded
 from assay.views.sections import render
+
+T = TypeVar("T")
+Lost = dict[str, AssayError]  # why systems could not be run, by name
 
 OUT = "runs"
 FORMATS = ("table", "json", "md")
@@ -40,7 +45,7 @@ _EXAMPLES = """examples:
 Runs, stages and figures are left in the folder runs; what is finished is not asked again, so that a run
 that was interrupted goes on with the same command; --again asks everything anew.
 
-exit codes: 0 done; 1 queries failed; 2 wrong use or bad input; 3 nothing can be said
+exit codes: 0 done; 1 queries or some systems failed; 2 wrong use or bad input; 3 nothing can be said
 """
 
 
@@ -85,7 +90,7 @@ def command(arguments: argparse.Namespace) -> int:
     """Run what was asked for; the result is the exit code."""
     arguments.out = arguments.out or str(Path(arguments.project).parent / OUT)
     systems = Systems(arguments.project, Path(arguments.out) / EMBEDDINGS)
-    names = systems.chosen(arguments.systems)
+    names = arguments.systems = systems.chosen(arguments.systems)
     if arguments.save is not None and not arguments.save.strip():
         raise InputError("--save expects a name, found none")
     if arguments.slo is not None and not arguments.slo > 0:
@@ -94,18 +99,42 @@ def command(arguments: argparse.Namespace) -> int:
     try:
         if _is_load(arguments):
             return _loads(systems, names, options, arguments)
-        ran = [_ran(systems, name, options, arguments) for name in names]
+        lost: Lost = {}
+        ready = _each(names, lost, lambda name: _opened(systems, name))
+        ran = _each(ready, lost, lambda name: _ran(systems, name, options, arguments))
     except KeyboardInterrupt:
         print(_interrupted(arguments), file=sys.stderr)
         raise
     finally:
         systems.close()
-    show(_shown(systems, ran, arguments))
-    for said in _unscored(ran):
+    if not ran:
+        return next(iter(lost.values())).exit_code
+    show(_shown(systems, ran, lost, arguments))
+    for said in _unscored(ran, lost, names[0]):
         print(said, file=sys.stderr)
     _save(systems, ran, arguments)
     print(f"\nruns, stages and figures are in {arguments.out}", file=sys.stderr)
-    return int(any(one.outcome.failed for one in ran))
+    return int(bool(lost) or any(one.outcome.failed for one in ran))
+
+
+def _opened(systems: Systems, name: str) -> str:
+    """The name of a system that is ready to be asked."""
+    systems.searcher(name).refuse(systems.data.queries)
+    return name
+
+
+def _each(names: Sequence[str], lost: Lost, work: Callable[[str], T]) -> list[T]:
+    """What comes of each system; one that fails is told and lost, but wrong use is everybody's end."""
+    made = []
+    for name in names:
+        try:
+            made.append(work(name))
+        except InputError:
+            raise
+        except AssayError as error:
+            lost[name] = error
+            print(f"assay run: {name} could not be run: {error}", file=sys.stderr)
+    return made
 
 
 def _is_load(arguments: argparse.Namespace) -> bool:
@@ -162,11 +191,12 @@ class _Watch:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def _shown(systems: Systems, ran: Sequence[Ran], arguments: argparse.Namespace) -> str:
+def _shown(systems: Systems, ran: Sequence[Ran], lost: Lost, arguments: argparse.Namespace) -> str:
     style, scored = arguments.format, [one for one in ran if one.run is not None]
     compared = _compared(systems, ran, arguments)
     if style == "json":
         made: dict[str, Any] = {"systems": [_plain(one, arguments.slo) for one in ran]}
+        made |= {"lost": {name: str(error) for name, error in lost.items()}} if lost else {}
         if compared is not None:
             made["comparison"] = json.loads(comparison(compared, "json"))
         return json.dumps(made, ensure_ascii=False, indent=1)
@@ -182,23 +212,33 @@ def _shown(systems: Systems, ran: Sequence[Ran], arguments: argparse.Namespace) 
     return "\n\n".join(parts)
 
 
-def _unscored(ran: Sequence[Ran]) -> list[str]:
+def _unscored(ran: Sequence[Ran], lost: Lost, baseline: str) -> list[str]:
     """Which systems have no scores and stand in no comparison, and why."""
     said = [f"{one.problem}: it has no scores" for one in ran if one.problem]
-    if len(ran) > 1 and ran[0].problem:
-        said.append(f"nothing is compared: {ran[0].name} is the baseline")
+    if len(ran) > 1 and (ran[0].problem or baseline in lost):
+        said.append(f"nothing is compared: {baseline} is the baseline")
     return said
 
 
 def _plain(one: Ran, slo_ms: float | None) -> dict[str, Any]:
-    made = one.to_dict()
-    return made if slo_ms is None else {**made, "slo": {"ms": slo_ms, **one.outcome.slo(slo_ms).to_dict()}}
+    made = {**one.to_dict(), **_slo(one.outcome, slo_ms)}
+    sliced = {called: [_part(part) for part in parts] for called, parts in one.sliced().items()}
+    return {**made, "losses": {**made["losses"], "slices": sliced}} if sliced else made
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {**part._asdict(), "share": part.share.to_dict()}
+
+
+def _slo(found: Outcome | Load, ms: float | None) -> dict[str, Any]:
+    return {} if ms is None else {"slo": {"ms": ms, **found.slo(ms).to_dict()}}
 
 
 def _compared(systems: Systems, ran: Sequence[Ran], arguments: argparse.Namespace) -> Any:
     """The comparison of several systems, the first being the baseline; None where there is nothing to."""
     runs = [one.run for one in ran if one.run is not None]
-    if systems.data.qrels is None or ran[0].run is None or len(runs) < 2:
+    first = ran[0].run is not None and ran[0].name == arguments.systems[0]
+    if systems.data.qrels is None or not first or len(runs) < 2:
         return None
     measures = arguments.measure or DEFAULT_MEASURES
     return compare(systems.data.qrels, runs[0], runs[1:], measures, systems.data.queries, arguments.by)
@@ -218,7 +258,7 @@ def _save(systems: Systems, ran: Sequence[Ran], arguments: argparse.Namespace) -
             continue
         experiment = experiment_of(
             one.evaluation,
-            arguments.save if len(ran) == 1 else f"{arguments.save}/{one.name}",
+            arguments.save if len(arguments.systems) == 1 else f"{arguments.save}/{one.name}",
             kind="run",
             qrels=systems.data.qrels,
             queries=systems.data.queries,
@@ -235,6 +275,9 @@ def _save(systems: Systems, ran: Sequence[Ran], arguments: argparse.Namespace) -
 
 def _loads(systems: Systems, names: Sequence[str], options: Options, arguments: argparse.Namespace) -> int:
     """Load one system, within the cap."""
+    for option in ("save", "measure", "by", "shown"):
+        if getattr(arguments, option):
+            raise InputError(f"--{option} has no meaning with a load, which scores and keeps nothing")
     if len(names) != 1:
         raise InputError(f"a load is for one system: name one of {', '.join(names)}")
     if arguments.clients is not None and arguments.clients < 1:
@@ -244,7 +287,8 @@ def _loads(systems: Systems, names: Sequence[str], options: Options, arguments: 
     sent = load.requests / load.timed.seconds
     held_back = load.rate is None and load.answered.n > 0 and sent > _NEAR * cap.rate
     if arguments.format == "json":
-        print(json.dumps({"system": names[0], **load.to_dict(), "held_back": held_back}, indent=1))
+        told = {**load.to_dict(), "held_back": held_back, **_slo(load, arguments.slo)}
+        print(json.dumps({"system": names[0], **told}, indent=1))
     else:
         print(render("Load", loaded(names[0], load, arguments.slo, held_back), arguments.format))
     return int(bool(load.errors))

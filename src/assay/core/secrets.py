@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 from assay.core.errors import ConfigurationError
@@ -24,6 +25,12 @@ _SECRET = (
     "secret",
     "token",
 )
+_WRITTEN = (  # how names end that mean a secret where other names stand beside them: a sort_key means none
+    *("apikey", "accesskey", "accountkey", "authkey", "privatekey", "secretkey", "subscriptionkey"),
+    *("authorization", "cookie", "credentials", "passphrase", "passwd", "password", "secret", "token"),
+)
+_PLACE = re.compile(r"\{\w+\}")  # a column of the query
+_UNSENDABLE = re.compile(r"[\r\n\0]|[^\0-\xff]")
 _SHORTEST = 6  # characters: less would be found in words that mean nothing
 
 
@@ -58,6 +65,15 @@ def expanded_url(field: str, url: str, environment: Mapping[str, str] | None = N
     return "".join(expanded(field, part, environment, way) for part, way in parts)
 
 
+def expanded_in(field: str, value: Any) -> Any:
+    """A setting of tables and lists, with each `${NAME}` in their texts replaced."""
+    if isinstance(value, Mapping):
+        return {key: expanded_in(field, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [expanded_in(field, inner) for inner in value]
+    return expanded(field, value) if isinstance(value, str) else value
+
+
 def _quoted_whole(text: str) -> str:
     return quote(text, safe="")
 
@@ -79,9 +95,46 @@ def is_secret(name: str) -> bool:
 def refuse_written(field: str, name: str, value: str) -> None:
     """Refuse a secret that is written down instead of taken from the environment."""
     if is_secret(name) and value and not _NAMED.search(value):
-        raise ConfigurationError(
-            {field: 'a secret comes from the environment: write "${NAME}" and set NAME there'}
-        )
+        raise _written(field)
+
+
+def _written(field: str) -> ConfigurationError:
+    said = 'a secret comes from the environment: write "${NAME}" and set NAME there'
+    return ConfigurationError({field: said})
+
+
+def means_secret(name: str) -> bool:
+    """Whether a name means a secret among names of all sorts: those of a body, or of a command's options.
+
+    >>> [means_secret(name) for name in ("apiKey", "--access-token", "sort_key", "token-file")]
+    [True, True, False, False]
+    """
+    plain = re.sub(r"[^a-z]+", "", name.lower())
+    return plain.endswith(_WRITTEN) or plain in ("auth", "pass")
+
+
+def is_written(value: str) -> bool:
+    """Whether a value is written down, and neither of the environment nor of the query."""
+    return bool(value) and not _NAMED.search(value) and not _PLACE.fullmatch(value)
+
+
+def refuse_written_in(field: str, name: str, value: Any) -> None:
+    """Refuse secrets that are written down anywhere in a setting of tables and lists."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            refuse_written_in(f"{field}.{key}", str(key), inner)
+    elif isinstance(value, list):
+        for inner in value:
+            refuse_written_in(field, name, inner)
+    elif isinstance(value, str) and means_secret(name) and is_written(value):
+        raise _written(field)
+
+
+def refuse_unsendable(field: str, name: str, value: str) -> None:
+    """Refuse a value that no header can carry, by the name of where it came from; it is not repeated."""
+    if found := _UNSENDABLE.search(value):
+        what = "a line break or a null" if found[0] in "\r\n\0" else "a character beyond Latin-1"
+        raise ConfigurationError({field: f"{name} has {what} in it, which no header carries; set it without"})
 
 
 def hidden(text: str, names: set[str] | frozenset[str] = frozenset()) -> str:

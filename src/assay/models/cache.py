@@ -88,6 +88,10 @@ class Cached(Encoder):
         """That of the encoder: where its vectors are kept changes nothing."""
         return self.encoder.configuration()
 
+    def identity(self) -> Mapping[str, Any]:
+        """That of the encoder."""
+        return self.encoder.identity()
+
     def close(self) -> None:
         """Close the encoder."""
         self.encoder.close()

@@ -25,6 +25,20 @@ def digest_of_parts(parts: Iterable[str | bytes | NDArray[Any]]) -> str:
     return made.hexdigest()
 
 
+def digest_of_module(module: Any) -> str:
+    """The name of a torch model's weights and all that is done to them: the tokens before, the rest after."""
+    import torch
+
+    tensors = module.state_dict().values()
+    arrays = (one.detach().cpu().contiguous().flatten().view(torch.uint8).numpy() for one in tensors)
+    return digest_of_parts([repr(module), _tokens(module.tokenizer), *arrays])
+
+
+def _tokens(tokenizer: Any) -> str:
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    return str(fast.to_str()) if fast else repr(tokenizer)
+
+
 def named(model: str) -> str:
     """A model of the hub by its name, one of a folder by that of the folder: its weights are told by digest.
 

@@ -11,8 +11,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from assay.core.errors import InputError
 from assay.core.http import BROKEN, Link, Response, TooLargeError, bearer, waiting, words
-from assay.core.secrets import hidden
-from assay.models.model import ModelError, may_repeat
+from assay.core.secrets import hidden, refuse_unsendable
+from assay.models.model import ModelError, may_repeat, time_left
 
 AGAIN = (408, 425, 429, 500, 502, 503, 504, 529)  # the statuses after which asking again may help
 FIRST, LONGEST = 0.5, 60.0  # seconds to wait: before the first repetition, and at most
@@ -57,10 +57,11 @@ class Client:
             self._idle.pop().close()
 
     def _answer(self, path: str, content: bytes) -> Any:
+        seconds = min(self.settings.timeout, time_left())
         try:
-            status, headers, answer = self._exchanged(path, content)
+            status, headers, answer = self._exchanged(path, content, seconds)
         except TimeoutError:
-            said = f"no answer of {self._where} in {self.settings.timeout:g} s; raise timeout"
+            said = f"no answer of {self._where} in {max(0.0, seconds):.3g} s; raise timeout"
             raise ModelError("timeout", said, again=True) from None
         except BROKEN as error:
             said = f"{self._where} cannot be reached: {self._hidden(words(error))}"
@@ -75,12 +76,15 @@ class Client:
             shown = self._shown(answer)[:80]
             raise ModelError("malformed", f"{self._where} answered with no JSON: {shown!r}") from None
 
-    def _exchanged(self, path: str, content: bytes) -> Response:
+    def _exchanged(self, path: str, content: bytes, seconds: float) -> Response:
+        if seconds <= 0:
+            raise TimeoutError
         head = {"Content-Type": "application/json", "Accept": "application/json", **bearer(self._key)}
         try:
             link = self._idle.pop()
         except IndexError:
-            link = Link(self.parts, self.settings.timeout, LARGEST)
+            link = Link(self.parts, None, LARGEST)
+        link.timeout = seconds
         found = link.exchanged("POST", self.parts.path.rstrip("/") + path, content, head)
         self._idle.append(link)
         return found
@@ -118,6 +122,7 @@ def _key(variable: str | None) -> str:
     key = os.environ.get(variable, "") if variable else ""
     if variable and not key:
         raise InputError(f"key_env: the environment variable {variable} is not set")
+    refuse_unsendable("key_env", f"the environment variable {variable}", key)
     return key
 
 

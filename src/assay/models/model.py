@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +15,7 @@ from typing import Any, NamedTuple
 from assay.core.errors import AssayError
 
 _asked_once: ContextVar[bool] = ContextVar("asked_once", default=False)
+_end: ContextVar[float] = ContextVar("end", default=math.inf)
 
 
 @contextmanager
@@ -28,6 +31,21 @@ def asked_once() -> Iterator[None]:
 def may_repeat() -> bool:
     """Whether a request may be repeated."""
     return not _asked_once.get()
+
+
+@contextmanager
+def until(end: float) -> Iterator[None]:
+    """Within, a request is waited for until this moment (of time.monotonic) and no longer."""
+    before = _end.set(min(end, _end.get()))
+    try:
+        yield
+    finally:
+        _end.reset(before)
+
+
+def time_left() -> float:
+    """The seconds that a request may take."""
+    return _end.get() - time.monotonic()
 
 
 class Usage(NamedTuple):
@@ -86,6 +104,10 @@ class Model:
     def configuration(self) -> Mapping[str, Any]:
         """What makes it this model and no other, without secrets: it is shown, stored and hashed."""
         return {"name": self.name}
+
+    def identity(self) -> Mapping[str, Any]:
+        """The configuration with the prices: they change no answer, but what it cost."""
+        return self.configuration()
 
     def close(self) -> None:
         """Let go of what is held."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,12 +67,18 @@ def look(folder: str | Path) -> Found:
     for place in whole[:1]:
         made.put(place.relative_to(folder).as_posix(), _tables(place) or Collection())
     files = [path for place in places for path in sorted(place.iterdir()) if _is_readable(path)]
-    for path in files[:_MOST]:
+    for path in [path for path in files if not _is_stage(path)][:_MOST]:
         tables = _tables(path)
         if isinstance(tables, Run) or (tables is not None and path.parent not in whole):
             made.put(path.relative_to(folder).as_posix(), tables)
     made.runs.sort(key=lambda name: ((folder / name).stat().st_mtime, name))
     return made
+
+
+def _is_stage(path: Path) -> bool:
+    """Whether a run is but a stage of a pipeline, as `assay run` leaves them beside its figures."""
+    found = re.fullmatch(r"(.+)\.\d+-[\w.-]+\.run", path.name)
+    return found is not None and path.with_name(f"{found[1]}.figures.json").exists()
 
 
 def _folders(folder: Path) -> Iterator[Path]:
@@ -143,13 +150,19 @@ def _systems(found: Found) -> dict[str, str]:
     """The systems that can be run as they are, by name."""
     made = dict(_OWN) if found.asked and found.searched else {}
     ready = [name for name in found.endpoints if ENDPOINTS[name][1] and found.asked and not found.built_in]
-    return made | {name.lower(): ENDPOINTS[name][0] for name in ready}
+    return made | {name.lower(): _endpoint(name) for name in ready}
+
+
+def _endpoint(name: str) -> str:
+    """What to write for an endpoint; where its address has a query already, ours goes on from there."""
+    text = ENDPOINTS[name][0]
+    return text.replace("}?", "}&") if "?" in os.environ.get(name, "") else text
 
 
 def _others(found: Found) -> list[str]:
     """What has to be completed first, as comments."""
     there = _systems(found)
-    texts = [ENDPOINTS[name][0] for name in found.endpoints if name.lower() not in there]
+    texts = [_endpoint(name) for name in found.endpoints if name.lower() not in there]
     return [
         _commented(text) for text in [*texts, *(text for name, text in _OWN.items() if name not in there)]
     ]

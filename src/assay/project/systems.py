@@ -8,16 +8,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from assay.core.errors import AssayError, ConfigurationError, InputError, MissingExtraError
+from assay.core.secrets import is_written, means_secret
 from assay.core.settings import Fields, is_number
 from assay.core.tables import Documents, Qrels, Queries
 from assay.models.cache import Cached
@@ -142,6 +145,8 @@ class Systems:
         if kind in ("callable", "command", "sql"):
             given.setdefault("folder", ".")
         self._from_here(given)
+        if kind == "command":
+            _refuse_secrets(given.get("command"))
         return made(kind, name, given, documents=self.data.documents, encoder=made_by)
 
     def _from_here(self, given: dict[str, Any]) -> None:
@@ -270,6 +275,19 @@ def _no_kind(given: Mapping[str, Any]) -> dict[str, str]:
     if near:
         return {near[0]: "there is no such setting; did you mean retrieve?"}
     return {"kind": "expected the kind of system, such as bm25, index or http; a pipeline has retrieve"}
+
+
+def _refuse_secrets(command: Any) -> None:
+    """Refuse a command with a secret in its words, behind an option or an equals sign."""
+    words = shlex.split(command) if isinstance(command, str) else command
+    texts = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
+    for word, after in pairwise([*texts, ""]):
+        name, equals, value = word.partition("=")
+        option = name.startswith("-") and not after.startswith("-")
+        told = value if equals else after * option
+        if means_secret(name) and is_written(told) and not told.startswith("$"):
+            said = f"what follows {name} is a secret: the command has the environment, let it read it there"
+            raise ConfigurationError({"command": said})
 
 
 def _tables(fields: Fields) -> dict[str, Mapping[str, Any]]:

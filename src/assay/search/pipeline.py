@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from assay.core.digests import digest_of
 from assay.core.errors import InputError
-from assay.models.model import ModelError, Usage
+from assay.models.model import ModelError, Usage, until
 from assay.models.reranker import Reranker
 from assay.search.fusion import Fuse
 from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError, Stage, in_order
@@ -41,6 +41,10 @@ class Step(Protocol):
 
     def configuration(self) -> Mapping[str, Any]:
         """What makes it this step and no other."""
+        ...
+
+    def identity(self) -> Mapping[str, Any]:
+        """The same, with what it costs."""
         ...
 
 
@@ -75,6 +79,10 @@ class Filter:
         """What is kept."""
         return {"filter": self.of, "equals": self.equals, "column": self.column, "values": self._digest}
 
+    def identity(self) -> Mapping[str, Any]:
+        """The same: it costs nothing."""
+        return self.configuration()
+
 
 class Rerank:
     """Puts the first of a ranking into the order of a model; what stands behind them stays behind."""
@@ -106,6 +114,10 @@ class Rerank:
     def configuration(self) -> Mapping[str, Any]:
         """The model, how many it sees, and what it reads."""
         return {"rerank": dict(self.model.configuration()), "depth": self.depth, "texts": self._digest}
+
+    def identity(self) -> Mapping[str, Any]:
+        """The same, with what the model costs."""
+        return {**self.configuration(), "rerank": dict(self.model.identity())}
 
 
 class Pipeline(Searcher):
@@ -147,7 +159,8 @@ class Pipeline(Searcher):
         for step in self.steps:
             left(end)
             before = step.usage
-            current = _timed(step.name, partial(step, query, current), stages)
+            with until(end):
+                current = _timed(step.name, partial(step, query, current), stages)
             used = used.plus(step.usage.minus(before))
         return Answer(current[:k], tuple(stages), used.tokens, used.cost)
 
@@ -176,7 +189,8 @@ class Pipeline(Searcher):
     def identity(self) -> Mapping[str, Any]:
         """Every stage, where its source is, and by which rules it is fused and ordered."""
         found = [{**s.searcher.identity(), "depth": s.depth} for s in self.sources]
-        return {**self.configuration(), "retrieve": found, "rules": _RULES}
+        steps = [dict(step.identity()) for step in self.steps]
+        return {**self.configuration(), "retrieve": found, "steps": steps, "rules": _RULES}
 
     def wanted(self) -> set[str]:
         """The columns without which a source cannot be asked."""

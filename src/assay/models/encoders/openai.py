@@ -65,6 +65,10 @@ class OpenAI(Encoder):
             "prefixes": self.prefixes._asdict(),
         }
 
+    def identity(self) -> Mapping[str, Any]:
+        """The same, with the price where there is one."""
+        return {**self.configuration(), **({} if self.price is None else {"price": self.price})}
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from assay.models.digests import digest_of_parts, named
+from assay.models.digests import digest_of_module, named
 from assay.models.encoder import Encoder, Prefixes
 from assay.models.model import library
 
@@ -67,18 +67,4 @@ class SentenceTransformers(Encoder):
 
     @cached_property
     def _weights(self) -> str:
-        """The weights with all that is done to them: the tokens before, the pooling and scaling after."""
-        tensors = self._model.state_dict().values()
-        arrays = (tensor.detach().cpu().contiguous().flatten().view(_byte()).numpy() for tensor in tensors)
-        return digest_of_parts([repr(self._model), _tokens(self._model.tokenizer), *arrays])
-
-
-def _byte() -> Any:
-    import torch
-
-    return torch.uint8
-
-
-def _tokens(tokenizer: Any) -> str:
-    fast = getattr(tokenizer, "backend_tokenizer", None)
-    return str(fast.to_str()) if fast else repr(tokenizer)
+        return digest_of_module(self._model)

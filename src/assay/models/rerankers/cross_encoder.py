@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from assay.models.digests import digest_of_module, named
 from assay.models.model import ModelError, library
 from assay.models.reranker import Reranker
 
@@ -30,7 +32,7 @@ class CrossEncoder(Reranker):
         import sentence_transformers
 
         super().__init__()
-        self.model, self.revision, self.max_tokens, self.batch = model, revision, max_tokens, batch
+        self.model, self.revision, self.max_tokens, self.batch = named(model), revision, max_tokens, batch
         self._model = sentence_transformers.CrossEncoder(
             model, revision=revision, device=device, max_length=max_tokens, local_files_only=local_only
         )
@@ -50,11 +52,16 @@ class CrossEncoder(Reranker):
         return [float(score) for score in made]
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model and its version."""
+        """The model and its version, and its weights by their digest."""
         return {
             "name": self.name,
             "model": self.model,
             "revision": self.revision,
             "max_tokens": self.max_tokens,
+            "weights": self._weights,
             "version": library("sentence-transformers"),
         }
+
+    @cached_property
+    def _weights(self) -> str:
+        return digest_of_module(self._model)

@@ -53,6 +53,11 @@ class Endpoint(Reranker):
         """The model and where it is asked, without the key."""
         return {"name": self.name, "model": self.model, "base_url": self._client.settings.base_url}
 
+    def identity(self) -> Mapping[str, Any]:
+        """The same, with the prices that there are."""
+        prices = {"price": self.price, "price_searches": self.price_searches}
+        return {**self.configuration(), **{name: price for name, price in prices.items() if price}}
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()

@@ -48,6 +48,10 @@ class LateInteraction(Reranker):
         """The encoder and how texts are cut."""
         return {"name": self.name, "words": self.words, "encoder": dict(self.encoder.configuration())}
 
+    def identity(self) -> Mapping[str, Any]:
+        """The same, with the prices of the encoder."""
+        return {**self.configuration(), "encoder": dict(self.encoder.identity())}
+
     def close(self) -> None:
         """Close the encoder."""
         self.encoder.close()

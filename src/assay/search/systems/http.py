@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
-from assay.core.secrets import expanded
+from assay.core.secrets import expanded_in
 from assay.models.encoder import Encoder
 from assay.search.searcher import SearchError
 from assay.search.systems.service import MOST, Service
@@ -45,11 +45,11 @@ class Http(System):
         settings: dict[str, Any] = {"url": url, "ids": ids, "scores": scores, "method": method, "body": body}
         settings |= {"headers": headers, "auth": auth, "next_page": next_page, "max_bytes": max_bytes}
         super().__init__(name, settings, encoder)
-        self._service = Service(url, headers, auth, max_bytes)
+        self._service = Service(url, headers, auth, max_bytes, self._names)
         path = self._service.parts._replace(scheme="", netloc="", fragment="").geturl()
         self._path = quote(path or "/", safe=_KEPT)
         self._template = [url, body]
-        self._method, self._body = method or ("GET" if body is None else "POST"), _expanded(body)
+        self._method, self._body = method or ("GET" if body is None else "POST"), expanded_in("body", body)
         self._ids, self._scores = Path(ids, "ids"), Path(scores, "scores") if scores else None
         self._next = Path(next_page, "next_page") if next_page else None
         self._paged = bool({"page", "offset"} & mentioned(self._template))
@@ -97,11 +97,3 @@ class Http(System):
 
 def _quoted(value: Any) -> str:
     return quote(str(value), safe="")
-
-
-def _expanded(body: Any) -> Any:
-    if isinstance(body, Mapping):
-        return {key: _expanded(value) for key, value in body.items()}
-    if isinstance(body, list):
-        return [_expanded(value) for value in body]
-    return expanded("body", body) if isinstance(body, str) else body

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from assay.core.errors import ConfigurationError, MissingExtraError
 from assay.core.secrets import expanded, expanded_url, refuse_written
@@ -43,6 +44,7 @@ class Milvus(System):
         settings |= {"filter": filter, "document": document, "token": token}
         super().__init__(name, settings, encoder, encodes=True)
         refuse_written("token", "token", token or "")
+        refuse_written("uri", "password", urlsplit(uri).netloc.rpartition("@")[0])
         self._collection, self._document = collection, document
         how: dict[str, Any] = {
             "search_params": {"params": params or {}},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from assay.core.secrets import expanded_in
 from assay.models.encoder import Encoder
 from assay.search.searcher import SearchError
 from assay.search.systems.service import Service
@@ -37,7 +38,8 @@ class OpenSearch(System):
         asked = {"size": "{k}", "_source": [field] if inside else False, **(body or _TEXT)}
         settings = {"url": url, "index": index, "body": asked, "document": document}
         super().__init__(name, {**settings, "headers": headers, "auth": auth}, encoder)
-        self._service, self._template = Service(url, headers, auth), asked
+        self._service = Service(url, headers, auth, names=self._names)
+        self._template = expanded_in("body", asked)
         self._path = f"{self._service.parts.path.rstrip('/')}/{index}/_search"
         self._ids = Path(f"$.hits.hits[*].{document}", "document")
 

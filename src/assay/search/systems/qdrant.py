@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from assay.core.secrets import expanded_in
 from assay.models.encoder import Encoder
 from assay.search.systems.service import Service
 from assay.search.systems.system import Found, System
@@ -31,9 +32,9 @@ class Qdrant(System):
         asked: dict[str, Any] = {"using": using, "params": params, "filter": filter}
         settings = {"url": url, "collection": collection, **asked, "document": document, "api_key": api_key}
         super().__init__(name, settings, encoder, encodes=True)
-        self._service = Service(url, {"api-key": api_key} if api_key else None)
+        self._service = Service(url, {"api-key": api_key} if api_key else None, names=self._names)
         asked["with_payload"] = [document] if document else None
-        self._template = {key: value for key, value in asked.items() if value is not None}
+        self._template = {k: expanded_in(k, value) for k, value in asked.items() if value is not None}
         self._path = (
             f"{self._service.parts.path.rstrip('/')}/collections/{quote(collection, safe='')}/points/query"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -23,7 +23,7 @@ from assay.core.http import (
     waiting,
     words,
 )
-from assay.core.secrets import expanded, expanded_url, hidden, named, refuse_written
+from assay.core.secrets import expanded, expanded_url, hidden, named, refuse_unsendable, refuse_written
 from assay.search.searcher import SearchError
 
 MOST = 10_000_000  # bytes of an answer
@@ -35,7 +35,12 @@ class Service:
     """A server, with the headers that every request carries; secrets in them come from the environment."""
 
     def __init__(
-        self, url: str, headers: Mapping[str, str] | None, auth: str | None = None, most: int = MOST
+        self,
+        url: str,
+        headers: Mapping[str, str] | None,
+        auth: str | None = None,
+        most: int = MOST,
+        names: Set[str] = frozenset(),  # of the environment, whose values are sent as well
     ) -> None:
         _refuse_secrets(url, headers or {}, auth)
         self.parts, self._most = _parsed(url), most
@@ -43,7 +48,7 @@ class Service:
         self.where = f"{self.parts.scheme}://{self.parts.hostname}{port}"
         self._headers = {"Accept": "application/json", **_expanded(headers or {})}
         self._basic = basic(expanded("auth", auth)) if auth else basic_of(self.parts)
-        self._names = named(f"{url} {headers} {auth}")
+        self._names = named(f"{url} {headers} {auth}").union(names)
         self._own, self._links = threading.local(), list[Link]()
 
     def call(self, method: str, path: str, body: Any, timeout: float | None) -> Any:
@@ -114,7 +119,7 @@ class Service:
 def _refuse_secrets(url: str, headers: Mapping[str, str], auth: str | None) -> None:
     """Refuse secrets that are written down."""
     parts = urlsplit(url)
-    refuse_written("url", "password", parts.password or "")
+    refuse_written("url", "password", parts.netloc.rpartition("@")[0])  # a name alone may be a key
     for name, value in parse_qsl(parts.query):
         refuse_written("url", name, "" if value.startswith("{") else value)
     for name, value in headers.items():
@@ -132,7 +137,10 @@ def _parsed(url: str) -> SplitResult:
 
 
 def _expanded(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: expanded(f"headers.{name}", value) for name, value in headers.items()}
+    made = {name: expanded(f"headers.{name}", value) for name, value in headers.items()}
+    for name, value in made.items():
+        refuse_unsendable(f"headers.{name}", " and ".join(sorted(named(headers[name]))) or "it", value)
+    return made
 
 
 def _words(answer: Response) -> str:

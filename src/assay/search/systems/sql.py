@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from assay.core.errors import ConfigurationError, MissingExtraError
-from assay.core.secrets import expanded_url, refuse_written
+from assay.core.secrets import expanded_url, refuse_written, refuse_written_in
 from assay.models.encoder import Encoder
 from assay.search.searcher import SearchError
 from assay.search.systems.system import Found, System, shown
@@ -78,7 +78,7 @@ class SQL(System):
 
 def _engine(url: str, folder: str) -> Any:
     try:
-        refuse_written("url", "password", str(make_url(url).password or ""))
+        _refuse_secrets(url)
         found = _placed(make_url(expanded_url("url", url)), folder)
         found = found.set(drivername="postgresql+psycopg") if found.drivername == "postgresql" else found
         return create_engine(found, isolation_level="AUTOCOMMIT", poolclass=QueuePool, pool_size=0)
@@ -88,6 +88,14 @@ def _engine(url: str, folder: str) -> Any:
     except ModuleNotFoundError as error:
         how = "" if error.name == "psycopg" else f"pip install {error.name}"
         raise MissingExtraError(str(error.name), "this database", "postgres", how) from None
+
+
+def _refuse_secrets(url: str) -> None:
+    """Refuse a password that is written down, before a host or among the parameters."""
+    parts = make_url(url if "://" in url else f"any://{url}")  # the environment may have what it begins with
+    refuse_written("url", "password", str(parts.password or ""))
+    for name, values in parts.normalized_query.items():
+        refuse_written_in("url", name, list(values))
 
 
 def _placed(url: URL, folder: str) -> URL:

@@ -7,18 +7,20 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from numbers import Integral
 from typing import Any
 from urllib.parse import urlsplit
 
 from assay.core.digests import digest_of
 from assay.core.errors import ConfigurationError
-from assay.core.secrets import expanded_url, hidden, named
+from assay.core.secrets import expanded_url, hidden, named, refuse_written_in
 from assay.core.settings import is_number
 from assay.models.encoder import Encoder
-from assay.models.model import ModelError, Usage
+from assay.models.model import ModelError, Usage, until
 from assay.search.searcher import Answer, Query, Ranked, Searcher, SearchError
 from assay.search.systems.templates import mentioned
 
+_WHO = ("headers", "auth", "api_key", "token")  # settings that say who asks: a new key is no new system
 Found = Iterable[tuple[Any, Any]]  # ids with scores as they came; None: no score, the order counts
 
 
@@ -37,6 +39,8 @@ class System(Searcher):
     ) -> None:
         self.name, self._encoder = name, encoder
         self._settings = {key: value for key, value in settings.items() if value is not None}
+        for field, value in self._settings.items():
+            refuse_written_in(field, field, value)
         self._names = named(repr(self._settings))
         self._encodes = encodes or "vector" in mentioned(self._settings)
         if self._encodes and encoder is None:
@@ -46,7 +50,8 @@ class System(Searcher):
         """The k best documents of a query, best first."""
         end = math.inf if timeout is None else time.monotonic() + timeout
         try:
-            values, used = self._values(query, k)
+            with until(end):
+                values, used = self._values(query, k)
             found = ranked(self.found(values, k, left(end)), k)
         except SearchError as error:
             said = hidden(error.said, self._names)
@@ -63,11 +68,17 @@ class System(Searcher):
         return made | ({"encoder": dict(self._encoder.configuration())} if self._encoder else {})
 
     def identity(self) -> Mapping[str, Any]:
-        """The settings, and a digest of the address: another server is another, and so is another folder."""
-        urls = [urlsplit(expanded_url(f, self._settings[f])) for f in ("url", "uri") if f in self._settings]
-        found: list[Any] = [(url.scheme, url.netloc.rpartition("@")[2], url.path) for url in urls]
+        """The settings, and a digest of what the environment makes of them: another server is another.
+
+        So is another folder, and what a model costs.
+        """
+        urls = [field for field in ("url", "uri") if field in self._settings]
+        found: list[Any] = [_address(field, self._settings[field]) for field in urls]
         found += [os.path.abspath(self._folder)] if self._folder is not None else []
-        return {**self.configuration(), "address": digest_of(repr(found).encode())}
+        rest = {field: value for field, value in self._settings.items() if field not in (*urls, *_WHO)}
+        found += [(name, os.environ.get(name)) for name in sorted(named(repr(rest)))]
+        made = {**self.configuration(), "address": digest_of(repr(found).encode())}
+        return made | ({"encoder": dict(self._encoder.identity())} if self._encoder else {})
 
     def wanted(self) -> set[str]:
         """The columns that the template names."""
@@ -83,6 +94,12 @@ class System(Searcher):
         except ModelError as error:
             raise SearchError(error.kind, error.said, again=error.again, after=error.after) from None
         return {**values, "vector": vector}, self._encoder.usage_here.minus(before)
+
+
+def _address(field: str, url: str) -> tuple[str, ...]:
+    """Where a URL leads, whoever asks there."""
+    parts = urlsplit(expanded_url(field, url))
+    return parts.scheme, parts.netloc.rpartition("@")[2], parts.path, *([parts.query] * bool(parts.query))
 
 
 def left(end: float) -> float | None:
@@ -118,7 +135,7 @@ def ranked(found: Found, k: int) -> Ranked:
 
 def identity(key: Any) -> str:
     """The id of a document as text."""
-    if isinstance(key, str | int) and not isinstance(key, bool) and key != "":
+    if isinstance(key, str | Integral) and not isinstance(key, bool) and key != "":
         return str(key)
     raise SearchError("malformed", f"expected text or a whole number as id, found {shown(key)!r}")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from assay.core.errors import ConfigurationError
 from assay.core.http import message
+from assay.core.secrets import expanded_in
 from assay.models.encoder import Encoder
 from assay.search.searcher import SearchError
 from assay.search.systems.service import Service
@@ -34,13 +35,13 @@ class Vespa(System):
         document: str = "id",
         headers: dict[str, str] | None = None,
     ) -> None:
-        asked = {"yql": yql, "ranking": ranking, **(parameters or {})}
+        asked = {"yql": yql, "ranking": ranking, **expanded_in("parameters", parameters or {})}
         settings = {"url": url, "yql": yql, "ranking": ranking, "parameters": parameters}
         super().__init__(name, {**settings, "document": document, "headers": headers}, encoder)
         if mentioned(yql) - {"k"}:
             said = 'only {k} may stand in it; give parameters = { query = "{query}" } and write userQuery()'
             raise ConfigurationError({"yql": said})
-        self._service = Service(url, headers)
+        self._service = Service(url, headers, names=self._names)
         self._template = {key: value for key, value in asked.items() if value is not None}
         self._path = f"{self._service.parts.path.rstrip('/')}/search/"
         self._id = Path(f"$.{document}", "document")
