@@ -56,6 +56,29 @@ def test_runs_and_stages_and_figures_are_left_in_the_folder(tmp_path: Path) -> N
     assert (told["queries"], told["configuration"]["retrieve"][1]["function"][-6:]) == (6, "search")
 
 
+def test_ids_that_a_trec_run_cannot_hold_are_left_as_jsonl_and_scored(tmp_path: Path) -> None:
+    systems = Systems(odd_ids(tmp_path, "my file\\n4.txt"))
+    made = [run_system(systems, name, tmp_path / "runs", measures=["R@10"]) for name in ("bm25", "hybrid")]
+    for one in made:
+        assert one.evaluation is not None
+        assert one.run is not None
+        assert read(tmp_path / f"runs/{one.name}.run", "run").to_dict() == one.run.to_dict()
+        assert json.loads((tmp_path / f"runs/{one.name}.json").read_text())["answered"] == 6
+        assert any("my file\n4.txt" in found for found in one.run.to_dict().values())
+    said = "{} is JSONL: a TREC run cannot hold its ids (blanks, or # at the beginning)"
+    assert made[0].outcome.notes == [said.format("bm25.run")]
+    there = ["hybrid.run", "hybrid.1-bm25.run", "hybrid.3-fusion.run"]  # the second finds no such document
+    assert made[1].outcome.notes == [said.format(name) for name in there]
+
+
+def odd_ids(folder: Path, name: str) -> Path:
+    """A project in which a document has another id, as JSON writes it."""
+    path = project(folder, HYBRID)
+    documents = (folder / "documents.jsonl").read_text()
+    (folder / "documents.jsonl").write_text(documents.replace('"d4"', f'"{name}"'))
+    return path
+
+
 def test_what_was_asked_is_not_asked_again(tmp_path: Path) -> None:
     first = ran(tmp_path, "mine", MINE)
     systems = Systems(tmp_path / "assay.toml")
@@ -154,7 +177,11 @@ ONLY = Filter(dict.fromkeys(["d1", "d2"], "en"), "language", equals="en")
         (
             2,
             [Rerank(Lengths(), {}, 3)],
-            [("fusion, first 3", "lost in fusion"), ("shown", "pushed out by the reranker")],
+            [
+                ("fusion, first 3", "lost in fusion"),
+                ("fusion, first 1", "not lifted by the reranker"),
+                ("shown", "pushed out by the reranker"),
+            ],
         ),
         (
             1,
@@ -162,6 +189,7 @@ ONLY = Filter(dict.fromkeys(["d1", "d2"], "en"), "language", equals="en")
             [
                 ("filter by language", "filtered out"),
                 ("filter by language, first 3", "ranked below the first 3"),
+                ("filter by language, first 1", "not lifted by the reranker"),
                 ("shown", "pushed out by the reranker"),
             ],
         ),

@@ -1,6 +1,7 @@
 """Queries asked of systems that answer, fail, limit, hang and lie."""
 
 import json
+import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 
 from assay.core.errors import InputError, StoreError, UndecidableError
 from assay.core.tables import Run
-from assay.search import running
+from assay.search import pace, running
 from assay.search.journal import Journal
 from assay.search.pace import Pace
 from assay.search.pipeline import Pipeline, Retrieve
@@ -122,8 +123,8 @@ def test_a_limit_slows_all_threads_down(monkeypatch: pytest.MonkeyPatch) -> None
     together, known, slower = Barrier(4), Event(), Pace.slower
     limited: list[float] = []
 
-    def told(self: Pace, seconds: float) -> None:
-        slower(self, seconds)
+    def told(self: Pace, seconds: float, sent: int) -> None:
+        slower(self, seconds, sent)
         known.set()
 
     def does(query: Query, number: int) -> Answer:
@@ -141,6 +142,84 @@ def test_a_limit_slows_all_threads_down(monkeypatch: pytest.MonkeyPatch) -> None
     assert not found.failed
     assert found.attempts == 7
     assert min(searcher.began[4:]) >= limited[0] + 0.3
+
+
+class Simulated(Event):
+    """A clock that is where somebody waited for it to be, and a run that nobody stops."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.now = 0
+        monkeypatch.setattr(pace, "time", self)
+
+    def perf_counter_ns(self) -> int:
+        return self.now
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.now += round((timeout or 0) * 1e9)
+        return False
+
+    def between(self, asked: Pace) -> float:
+        """The seconds from one turn to the next."""
+        asked.turn()
+        before = self.now
+        asked.turn()
+        return (self.now - before) / 1e9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_limits_that_come_by_chance_cost_little_more_than_the_pauses_asked_for(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    clock, chance, limits, answers = Simulated(monkeypatch), random.Random(seed), 0, 0
+    asked = Pace(None, 8, clock)
+    while answers < 300:
+        asked.turn()
+        if chance.random() < 0.15:
+            limits += 1
+            asked.slower(1.0, clock.now)
+        else:
+            answers += 1
+            asked.answered()
+    assert limits <= clock.now / 1e9 < 3 * limits
+
+
+def test_the_gap_never_grows_far_beyond_the_pause_and_is_gone_after_some_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Simulated(monkeypatch)
+    asked = Pace(None, 8, clock)
+    for _ in range(50):
+        asked.turn()
+        asked.slower(2.0, clock.now)
+    assert clock.between(asked) == 3.0
+    for _ in range(80):
+        asked.answered()
+    asked.turn()  # the last that was promised at the old pace
+    assert clock.between(asked) == 0.0
+
+
+def test_what_was_under_way_when_a_pause_began_is_the_same_limit_even_if_it_is_told_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Simulated(monkeypatch)
+    asked = Pace(None, 4, clock)
+    for told in (1, 5, 9):  # seconds: each after the pause before it
+        clock.now = told * 10**9
+        asked.slower(2.0, 0)
+    assert clock.between(asked) == 0.5
+    asked.slower(2.0, clock.now)
+    assert clock.between(asked) == 0.75
+
+
+def test_a_rate_that_was_asked_for_is_kept_after_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Simulated(monkeypatch)
+    asked = Pace(10, 4, clock)
+    asked.slower(0.1, clock.now)
+    for _ in range(50):
+        asked.answered()
+    asked.turn()
+    assert clock.between(asked) == pytest.approx(0.1)
 
 
 def test_who_asks_for_too_long_a_pause_is_not_asked_again() -> None:
@@ -219,6 +298,11 @@ def test_an_answer_after_the_timeout_is_a_timeout() -> None:
     assert "only after" in found.failed["q1"].said
 
 
+def test_words_that_are_no_text_are_kept_as_far_as_they_are() -> None:
+    found = run(Scripted(at_first(SearchError("failed", "half \ud800"))), asked(3), NOW)
+    assert found.failed["q1"].said == "half ?"
+
+
 @pytest.mark.parametrize("error", [ValueError("no http://me:secret@host"), SystemExit(3), KeyError("x")])
 def test_any_other_exception_is_a_failed_query_with_its_words(error: BaseException) -> None:
     def does(query: Query, number: int) -> Answer:
@@ -239,6 +323,9 @@ def test_any_other_exception_is_a_failed_query_with_its_words(error: BaseExcepti
         (["d1"], "expected an Answer, found list"),
         (Answer([("a", float("nan"))]), "found 'a' and nan"),
         (Answer([(7, 1.0)]), "found 7 and 1.0"),  # type: ignore[list-item]
+        (Answer([("", 1.0)]), "found '' and 1.0"),
+        (Answer([("a", 2.0), ("b\ud800", 1.0)]), "found '\\ud800' in one"),
+        (Answer([("a\0", 1.0)]), "found '\\x00' in one"),
         (Answer(["doc"]), "pairs of an id and a score"),  # type: ignore[list-item]
         (Answer([("a", 2.0), ("b", 1.0), ("a", 1.0)]), "'a' stands twice"),
         (Answer([], (Stage("bm25", [("a", 2.0), ("a", 1.0)], 1),)), "'a' stands twice"),
@@ -354,9 +441,14 @@ def test_stages_tokens_and_cost_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"k": 0}, {"concurrency": 0}, {"timeout": 0}, {"rate": 0}, {"retries": -1}]
+    "wrong",
+    [
+        *[{"k": 0}, {"concurrency": 0}, {"timeout": 0}, {"rate": 0}, {"retries": -1}],
+        *[{name: float(odd)} for name in ("timeout", "rate", "backoff") for odd in ("inf", "nan", "-1")],
+        *[{"timeout": 1e300}, {"rate": 1e-300}],
+    ],
 )
-def test_options_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
+def test_options_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(wrong))}: expected"):
         Options(**wrong)  # type: ignore[arg-type]
 

@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 import searches
 from assay.core.errors import ConfigurationError, InputError
+from assay.core.tables import Documents
 from assay.indexes.engines.postgres import Server
 from assay.models.model import ModelError, Usage
 from assay.search import Query, Searcher, SearchError
@@ -132,6 +134,30 @@ def test_a_command_that_is_late_ends_with_all_that_it_started(tmp_path: Path) ->
     assert ended(child)
 
 
+@pytest.mark.parametrize("lines", [False, True])
+def test_a_command_that_is_under_way_when_it_is_closed_ends_with_all_that_it_started(
+    lines: bool, tmp_path: Path
+) -> None:
+    script = f"sleep 61 & echo $! >{tmp_path}/$$; mv {tmp_path}/$$ {tmp_path}/pid; wait"
+    searcher, errors = command("sh", "-c", script, lines=lines), list[SearchError]()
+    asking = [
+        Thread(target=lambda: errors.append(refused(searcher, timeout=60)), daemon=True) for _ in range(3)
+    ]
+    for thread in asking:  # with lines, two wait for the first
+        thread.start()
+    until = time.monotonic() + 30
+    while not (tmp_path / "pid").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    searcher.close()
+    for thread in asking:
+        thread.join(30)
+    assert [(error.kind, error.again) for error in errors] == [("failed", False)] * 3
+    child = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
+    while not ended(child) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert ended(child)
+
+
 def ended(process: Path) -> bool:
     """Whether a process is no more, though nobody may have asked for its end yet."""
     try:
@@ -159,6 +185,15 @@ def test_a_process_that_lives_on_is_started_once_and_again_after_a_failure() -> 
     third = found.ask(Query("q", "how"), 1, 5).documents
     found.close()
     assert first == second != third
+
+
+# in memory
+
+
+def test_documents_without_any_word_are_refused_by_bm25() -> None:
+    documents = Documents({"doc_id": ["d1", "d2"], "text": ["", "… !"]})
+    with pytest.raises(InputError, match="b: expected documents with words, found 2 without any"):
+        made("bm25", "b", {}, documents=documents)
 
 
 # functions

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from assay.core.errors import InputError, UndecidableError
+from assay.core.errors import FormatError, InputError, UndecidableError
 from assay.core.files import put_in_place
 from assay.core.tables import Run
 from assay.datasets import write
@@ -82,10 +82,10 @@ def run_system(
     searcher, data = systems.searcher(name), systems.data
     outcome = run(searcher, data.queries, options, folder / JOURNALS, watch)
     found, problem = _returned(outcome)
-    made = Ran(name, outcome, searcher.configuration(), found, problem=problem)
     _drop_runs(name, folder, systems.names)
     if found is not None:
-        _leave_runs(found, outcome, folder)
+        outcome = replace(outcome, remarks=_leave_runs(found, outcome, folder))
+    made = Ran(name, outcome, searcher.configuration(), found, problem=problem)
     if data.qrels is not None and found is not None:
         scores = evaluate(data.qrels, found, measures, data.queries, by)
         way = Way(systems, searcher, outcome, options, shown, folder / JOURNALS)
@@ -127,11 +127,22 @@ def _drop_runs(name: str, folder: Path, names: Sequence[str]) -> None:
             path.unlink()
 
 
-def _leave_runs(found: Run, outcome: Outcome, folder: Path) -> None:
-    """Write the run, and what each stage gave."""
-    write(found, folder / f"{outcome.name}.run", format="trec")
+def _leave_runs(found: Run, outcome: Outcome, folder: Path) -> list[str]:
+    """Write the run, and what each stage gave; says where another format had to be taken."""
+    said = _leave_run(found, folder / f"{outcome.name}.run")
     for number, (stage, given) in enumerate(stages(outcome).items(), 1):
         some = {query: documents for query, documents in given.items() if documents}
         if some:
             called = re.sub(r"[^\w.-]+", "-", stage)
-            write(Run(some, name=stage), folder / f"{outcome.name}.{number}-{called}.run", format="trec")
+            said += _leave_run(Run(some, name=stage), folder / f"{outcome.name}.{number}-{called}.run")
+    return said
+
+
+def _leave_run(found: Run, path: Path) -> list[str]:
+    """Write a run as TREC does, or as JSONL where an id is not to be had so: readers look at the content."""
+    try:
+        write(found, path, format="trec")
+    except FormatError:
+        write(found, path, format="jsonl")
+        return [f"{path.name} is JSONL: a TREC run cannot hold its ids (blanks, or # at the beginning)"]
+    return []

@@ -10,8 +10,9 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass
-from threading import Thread
-from typing import Any, NamedTuple
+from itertools import count
+from threading import Lock, Thread
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from assay.core.errors import InputError
 from assay.core.tables import Queries
 from assay.indexes.hosting.load import achieved, saturated
 from assay.indexes.hosting.timing import Monotonic, Ticks, Timed, open_loop, schedule
-from assay.search.running import Attempt, aside
+from assay.search.running import Attempt, aside, refuse_odd
 from assay.search.searcher import Searcher, SearchError, asked
 from assay.stats.histograms import Histogram
 from assay.stats.intervals import Estimate
@@ -27,11 +28,16 @@ from assay.stats.intervals import Estimate
 _GRACE = 0.5  # seconds beyond the timeout in which a searcher may say so itself
 
 
-class Cap(NamedTuple):
-    """The most that a live endpoint is made to bear: requests a second, from the start on, and seconds."""
+@dataclass(frozen=True)
+class Cap:
+    """The most that a live endpoint is made to bear: requests in any second, and seconds."""
 
     rate: float
     seconds: float
+
+    def __post_init__(self) -> None:
+        refuse_odd("max-rate", self.rate)
+        refuse_odd("max-seconds", self.seconds)
 
     def refuse_more(self, rate: float, seconds: float) -> None:
         """Refuse what would go beyond."""
@@ -123,7 +129,7 @@ def closed(
     n = most if requests is None else requests
     if not 0 < n <= most:
         raise InputError(f"requests: expected 1 to {most:,}, the cap, found {n:,}")
-    sent = _Sent(searcher, queries, k, timeout, n)
+    sent = _Sent(searcher, queries, k, timeout, cap)
     sent.all(schedule(cap.rate, n), clients, lasting)  # due by the cap: sooner is not allowed
     return sent.load(clients)
 
@@ -144,27 +150,30 @@ def opened(
     n = math.floor(rate * seconds)
     if not n:
         raise InputError(f"seconds: expected time for a request at {rate:g} a second, found {seconds:g}")
-    sent = _Sent(searcher, queries, k, timeout, n)
+    sent = _Sent(searcher, queries, k, timeout, cap)
     return sent.load(clients, rate, sent.all(schedule(rate, n), clients, cap.seconds))
 
 
 class _Sent:
     """When each request was sent and answered; −1: it was not."""
 
-    def __init__(self, searcher: Searcher, queries: Queries, k: int, timeout: float, n: int) -> None:
+    def __init__(self, searcher: Searcher, queries: Queries, k: int, timeout: float, cap: Cap) -> None:
+        refuse_odd("timeout", timeout)
         searcher.refuse(queries)
         self._queries, self._k, self._timeout = list(asked(queries)), k, timeout
-        self._starts, self._ends = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
         self._problems: dict[int, SearchError] = {}
         self._ask = Attempt(searcher, k, timeout)
         self._now, self._until = time.perf_counter_ns, 0
+        self._gap, self._free = round(1e9 / cap.rate), 0  # from when on the next may be sent
+        self._numbers, self._lock = count(), Lock()
 
     def all(self, due: Ticks, clients: int, seconds: float) -> Ticks:
         """Send for so many seconds at most; says when each request was due by the clock."""
-        begin = self._now()
+        begin, n = self._now(), len(due)
+        self._starts, self._ends = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+        self._due, self._clock = due + begin, Monotonic(spin=clients == 1)
         self._until = begin + round(seconds * 1e9)
-        clock = Monotonic(spin=clients == 1)
-        args = (self._send, range(len(due)), self._k, due + begin, clock, clients)
+        args = (self._send, range(n), self._k, np.zeros(n, np.int64), self._clock, clients)
         loop = Thread(target=open_loop, args=args, daemon=True)
         with aside():
             loop.start()
@@ -172,10 +181,22 @@ class _Sent:
                 loop.join(seconds + self._timeout + _GRACE)  # what hangs longer is left to itself
             finally:
                 self._until = 0  # after an interruption, too, nothing more is sent
-        return due + begin
+        return self._due
 
-    def _send(self, i: int, k: int) -> None:
-        begin = self._now()
+    def _turn(self) -> int:
+        """Wait until the next request is due, and allowed by the cap; says which it is.
+
+        Turns are given out ahead and by schedule: a thread that wakes up late keeps no other waiting.
+        """
+        with self._lock:
+            i = next(self._numbers)
+            turn = max(int(self._due[i]), self._free, self._now())
+            self._free = turn + self._gap
+        self._clock.wait(turn)
+        return i
+
+    def _send(self, _: int, k: int) -> None:
+        i, begin = self._turn(), self._now()
         if begin >= self._until:
             return
         self._starts[i] = begin

@@ -25,6 +25,7 @@ class Outcome:
     sittings: Sequence[Sitting]  # more than one where the run was resumed
     resumed: int = 0  # queries that were finished in an earlier sitting
     journal: Path | None = None
+    remarks: Sequence[str] = ()  # of who ran it
 
     @property
     def answers(self) -> dict[str, Answer]:
@@ -113,7 +114,7 @@ class Outcome:
     @property
     def notes(self) -> list[str]:
         """What must be known to read the numbers."""
-        made = []
+        made = list(self.remarks)
         ways = {(one.concurrency, one.rate) for one in self.sittings}
         if len(ways) > 1:
             told = ", ".join(

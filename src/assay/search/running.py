@@ -6,6 +6,7 @@ the writing down are outside of it. A query ends as an answer or as a failure, a
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import re
@@ -34,6 +35,8 @@ _LAST = 2.0  # seconds for what is under way when a run is stopped
 _PATIENCE = 60.0  # seconds: who asks for a longer pause is not asked again
 _LOST = 4  # calls for each client that may be left hanging before a system is given up
 _LONGEST = 300  # characters of an error's words
+_ODD = re.compile("[\0\ud800-\udfff]")  # a NUL, or half of a surrogate pair: no file can hold it in an id
+_MOST = 1e6  # seconds: what waits for longer raises OverflowError somewhere
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,17 @@ class Options:
     def __post_init__(self) -> None:
         least = {"k": 1, "concurrency": 1, "retries": 0, "backoff": 0}
         for name, low in least.items():
-            if getattr(self, name) < low:
+            if not low <= getattr(self, name) < math.inf:
                 raise InputError(f"{name}: expected at least {low}, found {getattr(self, name)}")
-        for name in ("timeout", "rate"):
-            if getattr(self, name) is not None and not getattr(self, name) > 0:
-                raise InputError(f"{name}: expected more than 0, found {getattr(self, name)}")
+        refuse_odd("timeout", self.timeout)
+        if self.rate is not None:
+            refuse_odd("rate", self.rate)
+
+
+def refuse_odd(name: str, value: float) -> None:
+    """Refuse seconds, or requests a second, for which no clock can wait."""
+    if not 1 / _MOST <= value <= _MOST:
+        raise InputError(f"{name}: expected more than 0 and at most {_MOST:,.0f}, found {value:g}")
 
 
 class Progress(NamedTuple):
@@ -286,7 +295,7 @@ class _Asking:
                 self._pace.answered()
                 waited, taken = begin - call.first, end - begin
                 return Finished(call.query.id, call.started, call.attempts, waited, taken, found)
-            if call.end.locked() or not self._again(call, found):
+            if call.end.locked() or not self._again(call, found, begin):
                 return call.failed(Failure(found.kind, found.said))
         return None
 
@@ -297,14 +306,14 @@ class _Asking:
         call.deadline = None
         return begin, end, found
 
-    def _again(self, call: _Call, error: SearchError) -> bool:
+    def _again(self, call: _Call, error: SearchError, sent: int) -> bool:
         """Whether to ask once more, said after the pause before it; a limit is a pause for all."""
         chance = random.Random(f"{self.options.seed} {call.query.id} {call.attempts}").random()
         pause = self.options.backoff * 2 ** (call.attempts - 1) * (1 + chance) / 2
         after = error.after or 0.0
         hope = error.again and call.attempts <= self.options.retries and after <= _PATIENCE
         if error.kind == "limited" or after:
-            self._pace.slower(max(pause, after) if after <= _PATIENCE else pause)
+            self._pace.slower(max(pause, after) if after <= _PATIENCE else pause, sent)
         elif hope:
             self._pace.wait(pause)
         return hope
@@ -331,8 +340,9 @@ class Attempt:
             return end, SearchError("failed", said)
 
     def _words(self, said: str) -> str:
-        """What is kept of an error's words: no secret, no password of a URL, and no whole page."""
-        return re.sub(r"//[^/@\s]*@", "//…@", hidden(said, self._names))[:_LONGEST]
+        """What is kept of an error's words: no secret, no password of a URL, no whole page, and only text."""
+        kept = re.sub(r"//[^/@\s]*@", "//…@", hidden(said, self._names))[:_LONGEST]
+        return kept.encode(errors="replace").decode()
 
 
 def checked(answer: Any, k: int) -> Answer:
@@ -349,11 +359,13 @@ def _ranked(documents: Any) -> Ranked:
     except (TypeError, ValueError):
         raise SearchError("malformed", "expected documents as pairs of an id and a score") from None
     for document, score in found:
-        if not isinstance(document, str) or score != score:
+        if not isinstance(document, str) or not document or score != score:
             raise SearchError("malformed", f"expected text and a number, found {document!r} and {score}")
     if len({document for document, _ in found}) < len(found):
         twice = next(document for document, count in Counter(d for d, _ in found).items() if count > 1)
         raise SearchError("malformed", f"document {twice!r} stands twice in the answer")
+    if odd := _ODD.search("\n".join(document for document, _ in found)):
+        raise SearchError("malformed", f"expected ids of text, found {odd[0]!r} in one")
     return in_order(found)
 
 

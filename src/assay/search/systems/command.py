@@ -47,6 +47,8 @@ class Command(System):
         self._template = None if lines else self._words
         self._lines, self._folder, self._lock = lines, folder, threading.Lock()
         self._kept: _Process | None = None
+        self._alive: set[_Process] = set()
+        self._closed = False
 
     def found(self, values: Mapping[str, Any], k: int, timeout: float | None) -> Found:
         """What the command prints."""
@@ -58,17 +60,17 @@ class Command(System):
         with tempfile.TemporaryFile() as asked:
             asked.write(line)
             asked.seek(0)
-            process = _Process([str(word) for word in filled(self._words, values)], asked, self._folder)
+            process = self._started([str(word) for word in filled(self._words, values)], asked)
         try:
             return _read(process.rest(end))
         finally:
-            process.kill()
+            self._kill(process)
 
     def _next(self, line: bytes, end: float) -> bytes:
         if not self._lock.acquire(timeout=-1 if math.isinf(end) else max(0.0, end - time.monotonic())):
             raise SearchError("timeout", "the process is busy with the query before", again=True)
         try:
-            self._kept = self._kept or _Process(self._words, subprocess.PIPE, self._folder)
+            self._kept = self._kept or self._started(self._words, subprocess.PIPE)
             self._kept.write(line, end)
             return _checked(self._kept.line(end))
         except BaseException:
@@ -79,11 +81,26 @@ class Command(System):
 
     def _end(self) -> None:
         if self._kept:
-            self._kept.kill()
+            self._kill(self._kept)
             self._kept = None
 
+    def _started(self, words: list[str], given: IO[bytes] | int) -> _Process:
+        process = _Process(words, given, self._folder)
+        self._alive.add(process)
+        if self._closed:  # only now: `close` ends what is there, and this may have come too late for it
+            self._kill(process)
+            raise SearchError("failed", f"{self.name} was closed before the query was asked")
+        return process
+
+    def _kill(self, process: _Process) -> None:
+        self._alive.discard(process)
+        process.kill()
+
     def close(self) -> None:
-        """End the process that lives on."""
+        """End every process, also those of queries that are under way, and start no other."""
+        self._closed = True
+        for process in list(self._alive):
+            process.end()  # whoever waits for it holds the lock, and lets go now
         with self._lock:
             self._end()
 
@@ -201,11 +218,15 @@ class _Process:
         words = hidden(" ".join(self._errors.read().decode(errors="replace").split()))[-_LAST:]
         return f": {words}" if words else ""
 
-    def kill(self) -> None:
-        """End it with all that it started, where it has not ended."""
+    def end(self) -> None:
+        """End it with all that it started, where it has not ended; from any thread."""
         if self._process.returncode is None:  # nobody else can have its number
-            with suppress(PermissionError):  # all have ended already, where that is not allowed
+            with suppress(PermissionError, ProcessLookupError):  # all have ended already
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End it, and close what it was asked by; only who asked it may do that."""
+        self.end()
         self._process.wait()
         for file in (self._process.stdin, self._process.stdout, self._errors):
             with suppress(OSError):
