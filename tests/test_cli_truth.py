@@ -1,6 +1,7 @@
 """assay truth: what it prints, writes and refuses, and how it leaves."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -198,6 +199,27 @@ def test_what_is_read_is_not_written_over(
     if hint:
         assert said(capsys, output, "-k", "5", "--metric", "l2", "-o", "both.hdf5:neighbors")[0] == 0
         assert read_neighbors("both.hdf5").k == 5
+
+
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        ("none/t.parquet", "there is no folder 'none'; make it first"),
+        ("held.parquet", "is a folder; name a file in it"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_told_before_the_work(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+    problem: str,
+) -> None:
+    Path("held.parquet").mkdir()
+    monkeypatch.setattr("assay.indexes.exact.truth.truth", lambda *_, **__: pytest.fail("it was computed"))
+    code, _, err = said(capsys, "base.fbin", "queries.fvecs", "-k", "5", "--metric", "l2", "-o", output)
+    assert (code, err) == (2, f"assay truth: {output}: {problem}\n")
+    assert sorted(os.listdir()) == ["base.fbin", "held.parquet", "queries.fvecs"]
 
 
 @pytest.mark.parametrize("k", ["0", "-3"])

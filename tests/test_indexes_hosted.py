@@ -8,8 +8,11 @@ import pytest
 
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Held, Mapped
+from assay.datasets.vectors import read_vectors, write_vectors
 from assay.indexes.hosting.hosted import Hosted, Process
 from assay.indexes.hosting.processes import marked
+from assay.indexes.hosting.worker import rows
+from assay.indexes.sweeps.data import as_engines_take
 from assay.indexes.sweeps.guard import hard_queries, indexed
 from benches import clustered, install_others
 
@@ -119,8 +122,16 @@ def test_brute_force_that_calls_itself_an_index_is_caught() -> None:
     assert found == {"misbehaving": True, "pretending": False}
 
 
-def test_a_small_base_cannot_tell_an_index_from_brute_force() -> None:
+def test_a_small_or_flat_base_cannot_tell_an_index_from_brute_force() -> None:
     assert hard_queries(Held(BASE.matrix[:999]), "l2") is None
+    assert hard_queries(Held(BASE.matrix[:, :2]), "l2") is None
+
+
+def test_bytes_in_another_order_are_turned_before_an_engine_has_them(tmp_path: Path) -> None:
+    write_vectors(BASE, tmp_path / "base.idx")
+    swapped = read_vectors(tmp_path / "base.idx")
+    assert np.array_equal(rows(swapped), BASE.matrix)
+    assert np.array_equal(rows(as_engines_take(swapped, "l2", tmp_path / "taken")), BASE.matrix)
 
 
 def test_questions_are_checked_in_the_process_of_the_engine() -> None:

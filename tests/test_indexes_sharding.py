@@ -1,8 +1,10 @@
 """Parts of the work: kept through a kill, sent to a cluster, and searched in little memory."""
 
 import os
+import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.core.errors import MissingExtraError
+from assay.core.errors import InputError, MissingExtraError
 from assay.core.vectors import Held, Mapped, Neighbors
 from assay.indexes.exact.part_results import forget
 from assay.indexes.exact.sharding import Ray
@@ -82,6 +84,15 @@ def test_parts_of_another_base_are_not_taken_up(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.npz"))) == 6
 
 
+@pytest.mark.parametrize("size", [0, 3, 500])
+def test_a_part_that_is_damaged_is_made_anew(tmp_path: Path, size: int) -> None:
+    truth(Held(BASE), Held(QUERIES), 10, "l2", parts=3, checkpoint=tmp_path)
+    some = next(tmp_path.glob("*.npz"))
+    some.write_bytes(some.read_bytes()[:size])
+    assert same(truth(Held(BASE), Held(QUERIES), 10, "l2", parts=3, checkpoint=tmp_path), WHOLE)
+    assert some.stat().st_size > 500
+
+
 def test_what_was_kept_is_forgotten_with_its_folder(tmp_path: Path) -> None:
     truth(Held(BASE), Held(QUERIES), 10, "l2", parts=3, checkpoint=tmp_path / "kept")
     forget(tmp_path / "kept")
@@ -128,6 +139,26 @@ def test_two_workers_of_a_cluster_equal_one_process() -> None:
     finally:
         ray.shutdown()
     assert same(found, WHOLE)
+
+
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("nonsense", "a cluster of Ray is HOST:PORT, auto or local; found 'nonsense'"),
+        ("127.0.0.1:66666", "a cluster of Ray is HOST:PORT, auto or local; found '127.0.0.1:66666'"),
+        (f"127.0.0.1:{unused_port()}", "no cluster of Ray is reached at 127.0.0.1:"),
+    ],
+    ids=["no address", "no port", "nobody there"],
+)
+def test_an_address_without_a_cluster_is_refused(address: str, said: str) -> None:
+    pytest.importorskip("ray")
+    with pytest.raises(InputError, match=re.escape(said)):
+        Ray(address).parts()
 
 
 def test_a_missing_cluster_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,22 +5,26 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from assay.core.errors import ConfigurationError, FormatError, InputError
+from assay.core.errors import ConfigurationError, EngineError, FormatError, InputError
 from assay.indexes.hits import Judge
-from assay.indexes.sweeps.plan import Asking, Build, Entry, cases, name_of
+from assay.indexes.sweeps.living import Living
+from assay.indexes.sweeps.plan import Asking, Build, Case, Entry, cases, name_of
 from assay.indexes.sweeps.results import Repetition, Results
+from assay.indexes.sweeps.running import run
 from assay.indexes.sweeps.summary import scored, trial, trials
 from assay.indexes.sweeps.sweep import Event, Options, Sweep
 from benches import OTHERS, install_others, small
 
 DATA = small()
 QUICK = Options(repetitions=2, warmup=3, timeout=60)
+MORE = replace(QUICK, warmup=4)
 
 
 @pytest.fixture(autouse=True)
@@ -279,6 +283,42 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         trials(Results(tmp_path / "out"), judge())
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", "{"])
+def test_a_damaged_trial_is_named_and_measured_anew_when_it_is_deleted(tmp_path: Path, content: str) -> None:
+    sweep(tmp_path / "out").run()
+    some = next((tmp_path / "out").rglob("trial.json"))
+    some.write_text(content)
+    with pytest.raises(FormatError, match=r"trial\.json: is damaged: .*; delete it, and run the sweep again"):
+        sweep(tmp_path / "out").run()
+    some.unlink()
+    seen: list[Event] = []
+    sweep(tmp_path / "out").run(seen.append)
+    assert [event.what for event in seen if event.what != "passed"] == ["known", "building", "built", "done"]
+    assert [t.status for t in trials(Results(tmp_path / "out"), judge())] == ["done", "done"]
+
+
+def test_a_damaged_sweep_file_is_named_and_made_anew_when_it_is_deleted(tmp_path: Path) -> None:
+    made = sweep(tmp_path / "out")
+    made.run()
+    some = tmp_path / "out" / "sweep.json"
+    before = some.read_text()
+    some.write_text("{}")
+    with pytest.raises(FormatError, match=r"sweep\.json: is damaged: it does not say its data; delete it"):
+        Results(tmp_path / "out").about()
+    some.unlink()
+    made.run()
+    assert some.read_text() == before
+
+
+def test_where_the_data_lie_is_kept_when_they_moved_and_nothing_is_measured(tmp_path: Path) -> None:
+    planned, before = cases([entry()], [Asking("batch")]), {"base": "before.fbin"}
+    Sweep(DATA, planned, tmp_path / "out", QUICK, before).run()
+    for options, sources, kept in ((QUICK, {}, before), (MORE, {"base": "now.fbin"}, {"base": "now.fbin"})):
+        Sweep(DATA, planned, tmp_path / "out", options, sources).run()
+        about = Results(tmp_path / "out").about()
+        assert (about["sources"], about["options"]["warmup"]) == (kept, QUICK.warmup)
+
+
 KILLED = """
 import sys
 from pathlib import Path
@@ -298,18 +338,29 @@ def start(tmp_path: Path, out: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code, str(out)], env={**os.environ, "PYTHONPATH": path})
 
 
+def kill_after_a_pass(process: subprocess.Popen[bytes], out: Path, pause: float) -> None:
+    """Kill a sweep some time after it kept one pass more than there were."""
+    before, limit = len(parts(out)), time.monotonic() + 120
+    while len(parts(out)) == before and process.poll() is None:
+        assert time.monotonic() < limit, "no pass was kept"
+        time.sleep(0.002)
+    time.sleep(pause)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
 def test_a_sweep_killed_ten_times_and_resumed_equals_an_uninterrupted_one(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert start(tmp_path, whole).wait(120) == 0
     kept: dict[str, int] = {}
+    between = 0  # kills after the first pass and before the last
     for number in range(10):
-        process = start(tmp_path, killed)
-        time.sleep(1.0 + 0.2 * number)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        kill_after_a_pass(start(tmp_path, killed), killed, pause=0.003 * number)
         now = parts(killed)
         assert {name: now[name] for name in kept} == kept  # what was finished is not touched again
+        between += len(kept) < len(now) < len(parts(whole))
         kept = now
+    assert between
     assert start(tmp_path, killed).wait(120) == 0
     assert parts(killed).keys() == parts(whole).keys()
     first, second = (trials(Results(folder), judge()) for folder in (whole, killed))
@@ -333,6 +384,50 @@ class Few(Misbehaving):
     def search(self, queries, k):
         return super().search(queries, k)[self.lacks:]
 """
+
+
+def install(folder: Path, name: str, code: str) -> None:
+    """Make an engine of a module of its own known."""
+    (folder / f"{name}.py").write_text(code)
+    with open(folder / "others-0.1.dist-info" / "entry_points.txt", "a") as file:
+        file.write(f"{name} = {name}:Engine\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import ctypes; ctypes.string_at(0)", "the process ended during describe (killed by SIGSEGV)"),
+        ("import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'"),
+    ],
+)
+def test_an_engine_that_fails_when_it_is_loaded_costs_its_own_trials(
+    tmp_path: Path, code: str, said: str
+) -> None:
+    install(tmp_path, "broken", code)
+    planned = entry({"a": [1, 2]}, {"b": [3]}, "broken"), entry({}, {"rows": [1500]})
+    sweep(tmp_path / "out", *planned).run()
+    found = trials(Results(tmp_path / "out"), judge())
+    assert [(t.status, t.reason) for t in found if t.engine == "misbehaving"] == [("done", "")]
+    assert [(t.status, t.reason) for t in found if t.engine == "broken"] == [("failed", said)] * 2
+
+
+def test_an_interpreter_that_cannot_host_an_engine_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no NumPy here\nexit 1\n")
+    python.chmod(0o755)
+    with pytest.raises(ConfigurationError, match=r"the process ended .*\(exit 1\): no NumPy here"):
+        sweep(tmp_path / "out", entry(), Entry("pretending", python=str(python)))
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_an_earlier_trial_printed_is_not_the_reason_of_a_later_one(tmp_path: Path) -> None:
+    index = Living(Build("misbehaving", {}), "a", "l2", DATA.base, Results(tmp_path / "out"), QUICK)
+    index.begin(lambda hosted: None)
+    for how, said in (("refuse", "ValueError: .* to my liking"), ("crash", r"\(killed by SIGSEGV\)$")):
+        case = Case(Build("misbehaving", {}), {"fails": how}, Asking("batch"))
+        with pytest.raises(EngineError, match=said):
+            run(index, case, DATA.queries, 5, warmup=0, number=0)
+    index.close()
 
 
 def test_answers_to_fewer_queries_than_were_asked_cost_the_trial(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from assay.cli.parsers import add_format, make_group
@@ -102,11 +103,10 @@ def _compute(arguments: argparse.Namespace) -> int:
     from assay.indexes.exact.truth import cut_at
 
     kind = ""
-    if arguments.output:
-        kind = promised(
-            place(arguments.output), None, "neighbors"
-        ).name  # a wrong name is told before the work
+    if arguments.output:  # what cannot be written is told before the work
+        kind = promised(place(arguments.output), None, "neighbors").name
         refuse_overwriting(arguments.output, arguments.base, arguments.queries)
+        _refuse_place(place(arguments.output).path)
     base, queries, metric = _read(arguments)
     begin = time.monotonic()
     found, ties = cut_at(_found(arguments, base, queries, metric), arguments.k)
@@ -141,6 +141,18 @@ def _found(arguments: argparse.Namespace, base: Vectors, queries: Vectors, metri
         raise
     finally:
         progress.end()
+
+
+class _UnwrittenError(Exception):
+    """Leaves a file as it was."""
+
+
+def _refuse_place(path: str) -> None:
+    """Refuse a file that cannot be written, as writing it would."""
+    from assay.datasets.sinks import writing
+
+    with suppress(_UnwrittenError), writing(path):
+        raise _UnwrittenError
 
 
 def _kept(output: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -32,12 +33,12 @@ class Checkpoint:
         return made
 
     def get(self, task: Task) -> Neighbors | None:
-        """The result of a part, if it is there."""
-        place = self._place(task)
-        if not place.exists():
+        """The result of a part, if it is there; one that is damaged is made anew."""
+        try:
+            with open(self._place(task), "rb") as file, np.load(file) as kept:
+                return Neighbors(kept["positions"], kept["distances"])
+        except (OSError, EOFError, KeyError, ValueError, BadZipFile):
             return None
-        with np.load(place) as kept:
-            return Neighbors(kept["positions"], kept["distances"])
 
     def put(self, task: Task, found: Neighbors) -> None:
         """Keep the result of a part: whole, or not at all."""

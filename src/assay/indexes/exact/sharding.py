@@ -7,15 +7,20 @@ order: the result is that of a single pass, bit for bit.
 from __future__ import annotations
 
 import os
+import re
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.errors import MissingExtraError
+from assay.core.errors import InputError, MissingExtraError
 from assay.core.vectors import Neighbors, Vectors
 from assay.indexes.exact.part_search import Seen, Task, search
+
+_ADDRESS = re.compile(r"(?:ray://)?\[?([^\s/]+?)\]?:(\d{1,5})")
+_REACHED = 10.0  # seconds within which a cluster takes a connection: Ray itself tries for many minutes
 
 
 class Runner(Protocol):
@@ -107,10 +112,27 @@ class Ray:
         except ImportError:
             raise MissingExtraError("ray", "a search on a cluster", "ray") from None
         if not ray.is_initialized():
+            _refuse_address(self.address)
             alone = {"num_cpus": self.workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
             where = alone if self.address == "local" else {"address": self.address}
             ray.init(**where, log_to_driver=False, logging_level="ERROR")
         return ray
+
+
+def _refuse_address(address: str) -> None:
+    """Refuse what is no address, and one at which nobody answers."""
+    if address in ("local", "auto"):
+        return
+    found = _ADDRESS.fullmatch(address)
+    if not found or int(found[2]) > 65535:
+        raise InputError(f"a cluster of Ray is HOST:PORT, auto or local; found {address!r}")
+    try:
+        socket.create_connection((found[1], int(found[2])), _REACHED).close()
+    except OSError as error:
+        raise InputError(
+            f"no cluster of Ray is reached at {address} ({error}): start one there (ray start --head), "
+            "or one on this machine with local"
+        ) from None
 
 
 def _unwrapped(ray: Any, ready: Any) -> Neighbors:

@@ -69,6 +69,7 @@ class Process:
         theirs.close()
         self._channel = Connection(ours.detach())
         self._family: tuple[float, list[int]] = (0.0, [])
+        self._before = 0  # bytes of the log that were printed before the trial
         self._asked = 0  # questions that were not answered yet
 
     def pin(self, cpus: tuple[int, ...]) -> None:
@@ -140,11 +141,15 @@ class Process:
         """Whether the process still answers."""
         return not self._channel.closed and self._process.poll() is None
 
+    def turn(self) -> None:
+        """Begin a trial: what was printed before is not its reason to fail."""
+        self._before = os.fstat(self.log.fileno()).st_size
+
     def words(self, most: int = 300) -> str:
         """The last that the engine printed."""
         try:
             size = self.log.seek(0, os.SEEK_END)
-            self.log.seek(max(0, size - 4000))
+            self.log.seek(max(self._before, size - 4000))
             lines = self.log.read().decode(errors="replace").strip().splitlines()
         except ValueError:  # closed
             return ""

@@ -58,6 +58,8 @@ class Living:
     def crew(self, clients: int) -> list[Hosted]:
         """The processes that serve so many clients: one, unless the engine keeps its process to itself."""
         first = self.hosted()
+        for hosted in (first, *self._more):
+            hosted.turn()
         alone = clients == 1 or not first.described.holds_gil
         first.pin(processors(self.build.threads * (clients if alone else 1)))  # each client has processors
         if alone:

@@ -28,6 +28,8 @@ from assay.core.errors import FormatError, InputError
 from assay.core.files import put_in_place
 from assay.indexes.hosting.timing import Timed
 
+_TRIAL, _SWEEP = ("engine",), ("data",)  # without which a file says nothing
+
 
 class Repetition(NamedTuple):
     """One pass of a trial: what was returned for each request, and how fast."""
@@ -48,7 +50,7 @@ class Results:
 
     def trial(self, key: str) -> dict[str, Any] | None:
         """What is known of a trial; None where nothing is."""
-        return _read_json(self.folder / "trials" / key / "trial.json")
+        return _read_json(self.folder / "trials" / key / "trial.json", _TRIAL)
 
     def put_trial(self, key: str, found: Mapping[str, Any]) -> None:
         """Remember a trial."""
@@ -164,9 +166,13 @@ class Results:
         """Remember what the sweep is of."""
         _write_json(self.folder / "sweep.json", found)
 
+    def known_about(self) -> dict[str, Any] | None:
+        """What the sweep is of; None where nobody said so."""
+        return _read_json(self.folder / "sweep.json", _SWEEP)
+
     def about(self) -> dict[str, Any]:
         """What the sweep is of."""
-        found = _read_json(self.folder / "sweep.json")
+        found = self.known_about()
         if found is None:
             raise FormatError("is not the folder of a sweep: there is no sweep.json in it", str(self.folder))
         return found
@@ -192,14 +198,23 @@ def _table(lists: pl.Series) -> NDArray[np.int64]:
     return made
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
+def _read_json(path: Path, needed: Sequence[str] = ()) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise FormatError(f"is damaged: {error}; delete it, and run the sweep again", str(path)) from None
+        raise _damaged(path, str(error)) from None
+    if not isinstance(found, dict):
+        raise _damaged(path, "it holds no names and values")
+    lacking = [name for name in needed if name not in found]
+    if lacking:
+        raise _damaged(path, f"it does not say its {' and '.join(lacking)}")
     return found
+
+
+def _damaged(path: Path, said: str) -> FormatError:
+    return FormatError(f"is damaged: {said}; delete it, and run the sweep again", str(path))
 
 
 def _write_json(path: Path, found: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.core.errors import AssayError, ConfigurationError, EngineError
-from assay.core.vectors import Vectors
+from assay.core.vectors import METRICS, Vectors
 from assay.indexes.choice.matched import Match, Probe, Probing, match
 from assay.indexes.hits import Judge
 from assay.indexes.hosting.hosted import Process
@@ -68,6 +68,19 @@ Spare = Callable[
 Engines = dict[tuple[str, str | None], Described]  # by name and interpreter
 
 
+class Broken(Described):
+    """An engine that failed when it was asked of itself: its trials fail for this reason."""
+
+    reason: str
+
+    @classmethod
+    def by(cls, error: EngineError) -> Broken:
+        """An engine of which no more is known than its failure."""
+        made = cls(METRICS, False, False, False, {}, {}, {}, "")
+        made.reason = str(error)
+        return made
+
+
 class Planned(NamedTuple):
     """A trial with its key and that of its index."""
 
@@ -81,17 +94,26 @@ def describe(cases: Sequence[Case], timeout: float = 120.0) -> Engines:
     made: Engines = {}
     problems: dict[str, str] = {}
     for name, python in dict.fromkeys((case.build.engine, case.build.python) for case in cases):
+        of_it = [case for case in cases if (case.build.engine, case.build.python) == (name, python)]
         try:
             with Process(python=python, timeout=timeout) as process:
-                made[name, python] = process.ask("describe", name)
-                for case in cases:
-                    if (case.build.engine, case.build.python) == (name, python):
-                        problems |= _problems(process, case)
+                process.ask("cpu")  # an interpreter that cannot do this much is a wrong setting
+                made[name, python], found = _described(process, name, of_it)
+                problems |= found
         except (AssayError, OSError) as error:
             problems[name] = str(error)
     if problems:
         raise ConfigurationError(problems)
     return made
+
+
+def _described(process: Process, name: str, cases: Sequence[Case]) -> tuple[Described, dict[str, str]]:
+    """What an engine says of itself and of the parameters; one that fails costs its own trials only."""
+    try:
+        made: Described = process.ask("describe", name)
+        return made, {field: said for case in cases for field, said in _problems(process, case).items()}
+    except EngineError as error:
+        return Broken.by(error), {}
 
 
 def refuse_metrics(described: Engines, metric: str) -> None:
@@ -181,7 +203,7 @@ class Sweep:
     def pending(self, planned: Planned) -> list[int]:
         """The repetitions of a trial that are still to be run."""
         known = self.results.trial(planned.key)
-        if known and known["status"] == "failed" and not self.options.retry:
+        if known and known.get("status") == "failed" and not self.options.retry:
             return []
         there = self.results.repetitions(planned.key)
         return [number for number in self.options.numbers if number not in there]
@@ -192,9 +214,11 @@ class Sweep:
             self._run(watch, spare)
 
     def _run(self, watch: Watch, spare: Spare | None) -> None:
+        for planned in self.planned:
+            if self.results.trial(planned.key) is None:
+                self.results.forget_trial(planned.key)  # passes of an index of which nothing is known
         waiting = [planned for planned in self.planned if self.pending(planned)]
-        if waiting or self.results.trial(self.planned[0].key) is None:
-            self.results.put_about(self.about())
+        self._put_about(bool(waiting))
         for planned in self.planned:
             if planned not in waiting:
                 self.settle(planned)
@@ -206,6 +230,14 @@ class Sweep:
             _Round(self, waiting, scratch, watch, spare).run()
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+    def _put_about(self, waiting: bool) -> None:
+        """Say what the sweep is of; where nothing is left to measure, only where the data lie now."""
+        known = self.results.known_about()
+        if waiting or known is None or self.results.trial(self.planned[0].key) is None:
+            self.results.put_about(self.about())
+        elif self.sources and known["data"]["digests"] == self.data.digests:
+            self.results.put_about(known | {"sources": self.sources})
 
     def settle(self, planned: Planned) -> None:
         """Say of a trial that it is done where all its passes are there and nobody came to say so."""
@@ -276,6 +308,7 @@ class _Round:
             self.watch(Event("building", planned.key))
         made = self._living(of_it[0])
         try:
+            self._refuse_broken(of_it[0])
             made.begin(lambda hosted: indexed(hosted, self.hard))
         except (EngineError, AssayError, OSError) as error:
             made.close()
@@ -292,6 +325,12 @@ class _Round:
                 self._remember(planned, made.about)
                 self.watch(Event("built", planned.key))
         return made
+
+    def _refuse_broken(self, planned: Planned) -> None:
+        build = planned.case.build
+        found = self.sweep.described[build.engine, build.python]
+        if isinstance(found, Broken):
+            raise EngineError(found.reason)
 
     def _match(self, index: Living, of_it: list[Planned]) -> None:
         """Find the values that are looked for and plan with them; leave out what is to be spared."""
