@@ -10,6 +10,13 @@ cd "$(dirname "$0")/.."
 venv=$PWD/.venv-milvus
 fail() { echo "$1" >&2; exit 1; }
 
+LOOK='import sys
+from pymilvus import MilvusClient
+
+uri = "http://127.0.0.1:" + open(sys.argv[1]).read().split()[0]
+MilvusClient(uri, timeout=10).list_collections()
+print(uri)'
+
 install() {
     [ -e "$venv/made" ] && return
     "${PYTHON:-python3}" -m venv --clear "$venv"
@@ -28,24 +35,16 @@ start() {  # folder
     setsid "$venv/bin/python" scripts/loopback.py 19530 -- "$venv/bin/milvus-server" --data "$1" "${options[@]}" \
         >"$1/port" 2>"$1/log" </dev/null &
     echo $! >"$1/pid"
-    "$venv/bin/python" - "$1" <<'WAIT' >"$1/uri" 2>>"$1/log" || { cat "$1/log" >&2; stop "$1"; fail "Milvus does not start"; }
-import os, sys, time
-from pathlib import Path
-from pymilvus import MilvusClient
-
-folder, until = Path(sys.argv[1]), time.monotonic() + 120
-while time.monotonic() < until:
-    os.kill(int((folder / "pid").read_text()), 0)  # it is still there
-    port = (folder / "port").read_text().strip()
-    try:
-        MilvusClient(f"http://127.0.0.1:{port}", timeout=2).list_collections()
-    except Exception:
-        time.sleep(0.1)
-    else:
-        print(f"http://127.0.0.1:{port}")
-        sys.exit(0)
-sys.exit(1)
-WAIT
+    local until=$((SECONDS + 300))
+    # each look is by a new process: one that came too early is held back by gRPC for longer than we wait
+    until timeout 30 "$venv/bin/python" -W ignore -c "$LOOK" "$1/port" >"$1/uri" 2>"$1/look"; do
+        if [ "$SECONDS" -gt "$until" ] || ! kill -0 "$(cat "$1/pid")" 2>/dev/null; then
+            tail -n 20 "$1/log" "$1/look" >&2  # few enough for the pipe of who reads it at the end
+            stop "$1"
+            fail "Milvus does not start"
+        fi
+        sleep 0.5
+    done
     cat "$1/uri"
 }
 
