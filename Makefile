@@ -39,7 +39,7 @@ lint: .venv/test ## style, types and the order of imports
 
 test: lint ## everything that must hold
 	$(BIN)/python scripts/reference.py --check
-	$(BIN)/pytest --durations=25
+	$(BIN)/pytest --durations=25 --numprocesses auto --maxprocesses 4 --dist loadfile
 
 bench: .venv/bench ## time Assay beside its peers; the tables of docs/benchmarks.md
 	$(BIN)/python benchmarks/measures.py
@@ -51,4 +51,4 @@ docs: .venv/test ## write the reference pages and the picture from the code
 	$(BIN)/python scripts/picture.py
 
 clean: ## forget what was installed and built
-	rm -rf .venv .venv-milvus .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-milvus .venv-milvus.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis

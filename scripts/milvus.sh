@@ -18,7 +18,13 @@ MilvusClient(uri, timeout=10).list_collections()
 print(uri)'
 
 install() {
-    [ -e "$venv/made" ] && return
+    (
+        flock 9  # others may want it at the same time
+        [ -e "$venv/made" ] || fetch
+    ) 9>"$venv.lock"
+}
+
+fetch() {
     "${PYTHON:-python3}" -m venv --clear "$venv"
     "$venv/bin/pip" install -qq --constraint scripts/milvus-constraints.txt \
         setuptools milvus pymilvus >&2 || fail "Milvus cannot be installed"

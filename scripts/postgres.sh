@@ -1,27 +1,17 @@
 #!/usr/bin/env bash
 # Start a private PostgreSQL, print its URL, and stop it at the end of the input.
-# Where there is none it is installed by apt, which asks for root.
+# Where there is none it is installed (scripts/apt.sh), which asks for root.
 set -euo pipefail
 
 fail() { echo "$1" >&2; exit 1; }
 
 binaries() { ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1; }
 
-install() {
-    command -v apt-get >/dev/null || fail "PostgreSQL is not installed and there is no apt-get"
-    [ "$(id -u)" = 0 ] || fail "PostgreSQL is not installed and only root can install it"
-    export DEBIAN_FRONTEND=noninteractive
-    apt=(apt-get -qq -y -o Acquire::Retries=2 -o Acquire::http::Timeout=20)
-    get=("${apt[@]}" install --no-install-recommends postgresql)
-    "${get[@]}" >/dev/null 2>&1 || { "${apt[@]}" update && "${get[@]}"; } >/dev/null 2>&1 \
-        || fail "PostgreSQL is not installed and apt-get cannot install it"
-}
-
 as_owner() {  # PostgreSQL refuses to run as root
     if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --clear-groups "$@"); else "$@"; fi
 }
 
-[ -n "$(binaries)" ] || install
+[ -n "$(binaries)" ] || "$(dirname "$0")/apt.sh" postgresql
 bin=$(binaries)
 folder=$(mktemp -d "${TMPDIR:-/tmp}/assay-postgres-XXXXXX")
 stop() {

@@ -2,11 +2,13 @@
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 from shutil import which
 
 import pytest
 
+APT = Path(__file__).parent.parent / "scripts" / "apt.sh"
 _OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -18,12 +20,21 @@ _OPTIONS = (
 )
 
 
-def opened(page: Path, folder: Path) -> tuple[str, list[str]]:
-    """A page as the browser has it after its scripts ran, and what they said on the console."""
+@cache
+def chromium() -> str:
+    """The program, installed where it is missing."""
     program = which("chromium") or which("chromium-browser") or which("google-chrome")
     if program is None:
-        pytest.skip("no Chromium is installed")
-    command = [program, *_OPTIONS, f"--user-data-dir={folder}", page.resolve().as_uri()]
+        done = subprocess.run([APT, "chromium"], capture_output=True, text=True)
+        program = which("chromium")
+        if program is None:
+            pytest.skip(done.stderr.strip())
+    return program
+
+
+def opened(page: Path, folder: Path) -> tuple[str, list[str]]:
+    """A page as the browser has it after its scripts ran, and what they said on the console."""
+    command = [chromium(), *_OPTIONS, f"--user-data-dir={folder}", page.resolve().as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     return done.stdout, re.findall(r"CONSOLE.*", done.stderr)
 

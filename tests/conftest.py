@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,8 +12,12 @@ import pytest
 from hypothesis import settings
 
 from assay.store.store import Store
+from served import served
 
 settings.load_profile("ci")  # the same examples every time; others are drawn by --hypothesis-profile=default
+
+# pynndescent is compiled in every process that names it: here for its answers, not for its speed
+os.environ["NUMBA_OPT"] = "0"
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 POSTGRES = Path(__file__).parent.parent / "scripts" / "postgres.sh"
@@ -46,23 +51,28 @@ def demo(called_demo: Called, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(folder / "assay-demo", tmp_path_factory.mktemp("left") / "assay-demo"))
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of two megabytes."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)], capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[str]:
     """The URL of a PostgreSQL of the tests' own, installed where it is missing."""
-    with subprocess.Popen(
-        [str(POSTGRES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdin
-        assert server.stdout
-        url = server.stdout.readline().strip()
-        if url:
-            yield url
-        server.stdin.close()
-        server.stdout.close()
-        reason = server.stderr.read().strip() if server.stderr else ""
-    if not url:
-        assert "is not installed" in reason, reason
-        pytest.skip(reason)
+    with served(str(POSTGRES)) as (url, reason):
+        if not url:
+            assert "is not installed" in reason, reason
+            pytest.skip(reason)
+        yield url
 
 
 @pytest.fixture

@@ -44,6 +44,9 @@ class Index:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
 
+    def prepare(self) -> None:
+        """Do what comes before building and is no part of it, such as compiling: it is not timed."""
+
     def build(self, vectors: Rows) -> None:
         """Take in the vectors; a row's position is its id."""
         raise NotImplementedError

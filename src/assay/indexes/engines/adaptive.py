@@ -64,6 +64,10 @@ class Adaptive(Index):
         self.training, self.count, self.middles = training, count, middles
         self.lesson = Lesson(k, target, most)
 
+    def prepare(self) -> None:
+        """Prepare the inner index."""
+        self.index.prepare()
+
     def build(self, vectors: Rows) -> None:
         """Build the index inside, then search it for training queries and learn which were hard."""
         if len(vectors) < _FEWEST:

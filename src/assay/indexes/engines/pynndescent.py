@@ -20,7 +20,7 @@ class Descent(Index):
     """A graph of near neighbours, pruned.
 
     What must be compiled is compiled before anything is built, on a few vectors of chance, so that neither
-    building nor searching is timed with it: it takes half a minute in every process.
+    building nor searching is timed with it: it takes half a minute in every process that builds.
     """
 
     package = "pynndescent"
@@ -47,7 +47,10 @@ class Descent(Index):
             "random_state": random_state,
         }
         numba.set_num_threads(setup.threads)
-        few = np.random.default_rng(1).normal(size=(256, setup.d)).astype(np.float32)
+
+    def prepare(self) -> None:
+        """Compile."""
+        few = np.random.default_rng(1).normal(size=(256, self.setup.d)).astype(np.float32)
         self._made(few, n_neighbors=10).query(few[:2], 1, 0.1)
 
     def build(self, vectors: Rows) -> None:

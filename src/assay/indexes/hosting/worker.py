@@ -93,12 +93,14 @@ class Worker:
         return problems(load(name), build, search)
 
     def open(self, name: str, build: dict[str, Any], setup: Setup) -> None:
-        """Make the index, empty."""
+        """Make the index, empty; one that was there is let go."""
+        self.close()
         self.index = load(name)(setup, **build)
 
     def build(self, base: Vectors) -> Built:
         """Build and save."""
         index, vectors = self._index(), rows(base)
+        index.prepare()
         before = held_bytes()
         begin = time.perf_counter()
         index.build(vectors)
@@ -121,13 +123,13 @@ class Worker:
 
     def warm(self, queries: Vectors, k: int, n: int) -> None:
         """Search for the first n queries without looking at the clock."""
-        found = self._rows(queries)[:n]
+        found = self._rows(queries)[:n].copy()
         for i in range(len(found)):
             self._index().search(found[i : i + 1], k)
 
     def batch(self, queries: Vectors, k: int) -> Timed:
         """All queries in one call."""
-        return timing.batch(self._index().search, self._rows(queries), k)
+        return timing.batch(self._index().search, self._rows(queries).copy(), k)
 
     def ready(self, queries: Vectors, numbers: Positions) -> None:
         """Lay out the queries of these numbers as requests, before any clock runs."""
@@ -152,15 +154,19 @@ class Worker:
 
     def close(self) -> None:
         """Let the engine go."""
-        if self.index is not None:
-            self.index.close()
+        index, self.index = self.index, None
+        if index is not None:
+            index.close()
 
     def _index(self) -> Index:
         assert self.index is not None
         return self.index
 
     def _rows(self, queries: Vectors) -> NDArray[np.float32]:
-        """The queries in memory; they are kept, since they are asked again and again."""
+        """The queries in memory, kept, since they are asked again and again.
+
+        An engine gets copies of them: some write into what they are given.
+        """
         key = getattr(queries, "path", None)
         if key is None or self._queries is None or self._queries[0] != key:
             self._queries = (key, np.array(queries.whole(), np.float32, order="C"))
@@ -187,7 +193,12 @@ def held_bytes() -> int | None:
 def folder_bytes(index: Index) -> int | None:
     """The bytes of what an index saved; None where it saved nothing."""
     files = [path for path in Path(index.setup.folder).rglob("*") if path.is_file()]
-    return sum(path.stat().st_size for path in files) if files else None
+    return sum(_on_disk(path.stat()) for path in files) if files else None
+
+
+def _on_disk(file: os.stat_result) -> int:
+    """The bytes of a file that are kept; holes in it are not."""
+    return min(file.st_size, getattr(file, "st_blocks", file.st_size) * 512)
 
 
 def main(fd: int) -> None:
@@ -205,7 +216,10 @@ def main(fd: int) -> None:
             answer = ("done", getattr(worker, name)(*arguments))
         except BaseException as error:
             traceback.print_exc()
-            answer = ("failed", (type(error).__name__, str(error), getattr(error, "exit_code", None)))
+            answer = (
+                "failed",
+                (type(error).__name__, timing.words(error), getattr(error, "exit_code", None)),
+            )
         channel.send(answer)
     os._exit(0)  # engines that hang in their own destructors do not matter any more
 

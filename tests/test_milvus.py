@@ -1,5 +1,6 @@
 """Milvus: the real server on loopback, and milvus-lite, which has not every index that it accepts."""
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Held
 from assay.indexes.hosting.hosted import Hosted
 from assay.indexes.sweeps.guard import hard_queries, indexed
+from served import served
 
 ROOT = Path(__file__).parent.parent
 PYTHON = str(ROOT / ".venv-milvus" / "bin" / "python")  # the server needs a client of its time
@@ -26,16 +28,9 @@ QUERIES = Held(RNG.normal(size=(50, D)).astype(np.float32))
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The URI of a Milvus of the tests' own, installed where it is missing."""
-    pipe, script = subprocess.PIPE, str(ROOT / "scripts" / "milvus.sh")
-    with subprocess.Popen([script, "run"], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdin
-        assert process.stdout
-        uri = process.stdout.readline().strip()
-        if uri:
-            yield uri
-        process.stdin.close()
-        reason = process.stderr.read().strip() if process.stderr else ""
-    assert uri, f"Milvus does not start: {reason}"
+    with served(str(ROOT / "scripts" / "milvus.sh"), "run") as (uri, reason):
+        assert uri, f"Milvus does not start: {reason}"
+        yield uri
 
 
 def milvus(**build: Any) -> Hosted:
@@ -181,3 +176,35 @@ def test_a_search_of_another_index_is_refused(tmp_path: Path) -> None:
         index.build(BASE)
         with pytest.raises(InputError, match="HNSW is searched with ef, found nprobe"):
             index.search(QUERIES, K, {"nprobe": 4})
+
+
+THROUGH = """
+import json, sys
+sys.path.insert(0, {sources!r})
+from pymilvus import MilvusClient
+from assay.search import Query
+from assay.search.systems.milvus import Milvus
+import numpy as np
+
+client = MilvusClient({uri!r})
+client.create_collection("docs", 2, metric_type="L2", consistency_level="Strong")
+client.insert("docs", [{{"id": i, "vector": [float(i), 0.0]}} for i in range(20)])
+
+class Encoder:
+    usage_here = None
+    def encode_query(self, text): return np.array([float(text), 0.0], np.float32)
+    def configuration(self): return {{}}
+
+from assay.models.model import Usage
+Encoder.usage_here = Usage()
+found = Milvus("m", Encoder(), uri={uri!r}, collection="docs")
+print(json.dumps(found.ask(Query("q", "7"), 3, 10).documents))
+found.close()
+"""
+
+
+def test_the_real_server_is_searched_as_a_system(server: str) -> None:
+    program = THROUGH.format(sources=str(ROOT / "src"), uri=server)
+    run = subprocess.run([PYTHON, "-c", program], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert json.loads(run.stdout.splitlines()[-1])[0] == ["7", 0.0]
