@@ -123,6 +123,14 @@ def test_padding_empty_rows_and_ids_outside_are_told_apart() -> None:
     assert found.reachable == pytest.approx((39 * 10 - 2 - 1) / 390)
 
 
+def test_empty_rows_are_left_out_of_the_recall_of_exact_search_and_hide_no_shift() -> None:
+    positions, _ = given()
+    positions[::2] = -1
+    found = audited(positions)
+    assert (found.reachable, found.exact) == (1, 1)
+    assert "ids off by one" in names(audited(np.where(positions >= 0, positions + 1, -1)))
+
+
 def test_ids_below_minus_one_are_outside_the_base() -> None:
     positions, _ = given()
     positions[6, 3] = -7
@@ -169,6 +177,14 @@ def test_another_convention_is_named_and_is_no_fault(metric: str, kept: Any, nam
     positions, distances = given(metric)
     found = audited(positions, kept(distances), metric)
     assert (found.convention, names(found), found.clean) == (name, ["another convention"], True)
+
+
+def test_unit_vectors_kept_by_a_kindred_distance_are_right() -> None:
+    base, queries = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (BASE, QUERIES))
+    made = truth(Held(base), Held(queries), 10, "ip")
+    assert made.distances is not None
+    found = audited(made.positions, 1 + made.distances, "ip", base, queries)  # 1 − ⟨q, x⟩
+    assert (names(found), found.clean) == (["another convention"], True)
 
 
 @pytest.mark.parametrize("with_distances", [True, False])

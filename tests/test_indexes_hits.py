@@ -1,5 +1,7 @@
 """What counts as a hit: every trap that makes others' recall wrong."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,6 +62,18 @@ def test_a_truth_of_fewer_than_k_vectors_cannot_be_reached_and_is_counted(truth:
 
 def test_an_id_of_any_size_is_no_hit_but_in_the_truth() -> None:
     assert strict([[0, 1], [2, 3]], [[2**62, 1], [2**63 - 1, 2**62 + 3]], 2).counts.tolist() == [1, 0]
+
+
+IDS = st.sampled_from([-7, -1, 0, 1, 2, 3, 4, 5, 2**62, 2**63 - 1])
+ROWS = st.lists(st.lists(IDS, min_size=4, max_size=4), min_size=1, max_size=6)
+
+
+@settings(deadline=None)
+@given(ROWS, st.randoms(use_true_random=False))
+def test_hits_are_the_ids_that_both_lists_hold(truth: list[list[int]], chance: random.Random) -> None:
+    returned = [chance.choices([-7, -1, 0, 1, 2, 3, 9, 2**62, 2**63 - 1], k=4) for _ in truth]
+    common = [len({i for i in set(a) & set(b) if i >= 0}) for a, b in zip(truth, returned, strict=True)]
+    assert strict(truth, returned, 4).counts.tolist() == common
 
 
 def test_copies_of_another_length_are_ties_under_cosine() -> None:
@@ -125,6 +139,19 @@ def test_the_kth_distance_is_computed_anew_not_taken_from_the_file() -> None:
     base, queries = on_a_line([0, 1, 3], [0])
     truth = Neighbors(np.array([[0, 1]]), np.array([[0.0, 9.0]]))  # dirty: it is 1
     assert Judge(truth, 2, base, queries).hits(np.array([[0, 2]])).counts.tolist() == [1]
+
+
+def test_the_order_of_the_truth_does_not_move_the_kth_distance() -> None:
+    base, queries = on_a_line([0, 1, -1, 5], [0])
+    for truth in ([0, 1], [1, 0]):
+        judge = Judge(Neighbors(np.array([truth])), 2, base, queries)
+        assert judge.hits(np.array([[0, 2]])).counts.tolist() == [2]
+
+
+def test_an_id_outside_the_base_in_the_truth_is_no_bound() -> None:
+    base, queries = on_a_line([0, 1, 2], [0])
+    judge = Judge(Neighbors(np.array([[0, 1, 99]])), 3, base, queries)
+    assert judge.hits(np.array([[0, 1, 2]])).counts.tolist() == [2]
 
 
 def test_requests_may_repeat_queries_in_any_order() -> None:

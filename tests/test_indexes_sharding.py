@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.core.errors import InputError, MissingExtraError
+from assay.core.errors import EngineError, InputError, MissingExtraError
 from assay.core.vectors import Held, Mapped, Neighbors
+from assay.datasets.vectors import read_neighbors, write_vectors
 from assay.indexes.exact.part_results import forget
 from assay.indexes.exact.sharding import Ray
 from assay.indexes.exact.truth import truth
@@ -132,13 +133,27 @@ def test_rows_of_a_file_come_in_the_order_asked_for(tmp_path: Path) -> None:
     assert mapped.take(np.array([], np.int64)).shape == (0, 12)
 
 
-def test_two_workers_of_a_cluster_equal_one_process() -> None:
+def test_two_workers_of_a_cluster_equal_one_process(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    write_vectors(Held(BASE), tmp_path / "base.fbin")
+    write_vectors(Held(QUERIES), tmp_path / "queries.fbin")
+    # by a process of its own: those that Ray starts may hang where other threads use gRPC
+    command = [str(Path(sys.executable).with_name("assay")), "truth", "base.fbin", "queries.fbin", "-k", "10"]
+    command += ["--metric", "l2", "--ray", "local", "--threads", "2", "--parts", "5", "-o", "truth.parquet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert same(read_neighbors(tmp_path / "truth.parquet"), WHOLE)
+
+
+def test_a_cluster_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray")
-    try:
-        found = truth(Held(BASE), Held(QUERIES), 10, "l2", runner=Ray("local", 2), parts=5)
-    finally:
-        ray.shutdown()
-    assert same(found, WHOLE)
+
+    def late(**options: object) -> None:
+        raise RuntimeError("Timed out waiting for file")
+
+    monkeypatch.setattr(ray, "init", late)
+    with pytest.raises(EngineError, match=r"Ray \(local\) cannot be used: Timed out waiting for file"):
+        truth(Held(BASE), Held(QUERIES), 10, "l2", runner=Ray("local", 2))
 
 
 def unused_port() -> int:

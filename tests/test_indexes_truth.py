@@ -113,6 +113,37 @@ def test_the_result_is_that_of_brute_force(
     assert same(found, brute(base, queries, min(k, n), metric))
 
 
+def test_bytes_of_one_direction_are_tied_under_cosine_in_any_dimension() -> None:
+    rng = np.random.default_rng(0)
+    for d in (1024, 2048, 4096):
+        for _ in range(20):
+            row, query = rng.integers(78, 85, d), rng.integers(240, 256, (1, d)).astype(np.uint8)
+            found = search(Held(np.array([3 * row, row], np.uint8)), query, Task(0, 2, 2, "cosine"))
+            assert found.positions.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e-80, 1e80, 1e120])
+def test_doubles_of_any_size_have_their_cosines(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    base, queries = rng.standard_normal((200, 8)), rng.standard_normal((5, 8))
+    found = search(Held(base * scale), queries * scale, Task(0, 200, 10, "cosine"))
+    right = brute(base, queries, 10, "cosine")
+    assert found.distances is not None
+    assert right.distances is not None
+    assert np.array_equal(found.positions, right.positions)
+    assert np.allclose(found.distances, right.distances)
+
+
+def test_rows_so_small_that_their_squares_are_nothing_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    query, some, tiny = (rng.standard_normal((n, 32)) for n in (1, 500, 600))
+    tiny -= tiny @ query.T * query / (query @ query.T)  # across the query, so that products cancel
+    base = np.concatenate([some, -some, tiny * 1e-25])[rng.permutation(1600)].astype(np.float32)
+    queries = query.astype(np.float32)
+    found = search(Held(base), queries, Task(0, len(base), 550, "ip", 200))
+    assert same(found, brute(base, queries, 550, "ip"))
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.sampled_from(METRICS), st.sampled_from(KINDS), st.sets(st.integers(1, 299)), st.integers(0, 2**32))
 def test_parts_joined_in_any_order_are_the_single_pass(
@@ -232,7 +263,7 @@ def changed(at: tuple[int, ...], value: float) -> Array:
         (BASE, changed((1, 1), np.nan), 2, "ip", "queries: 1 of 5 rows hold NaN or infinite numbers"),
         (BASE, changed((1,), 0), 2, "cosine", "queries: 1 of 5 rows are zero, the first at position 1"),
         (BASE.astype(float) * 1e200, BASE, 2, "l2", "base: the vector at position 0 holds numbers beyond 1e"),
-        (BASE, BASE.astype(float) * 1e200, 2, "l2", "queries: the vector at position 0 holds numbers beyond"),
+        (BASE, BASE.astype(float) * 1e200, 2, "l2", "queries: 5 of 5 rows hold numbers beyond 1e+150"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_searched_is_refused_by_its_place(

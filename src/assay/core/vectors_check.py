@@ -11,6 +11,7 @@ from assay.core.errors import InputError
 from assay.core.vectors import Matrix, Vectors
 
 _PIECE = 16 << 20  # bytes at a time
+LARGEST = 1e150  # beyond it a squared distance does not fit double precision
 
 
 class Found(NamedTuple):
@@ -30,6 +31,7 @@ class Faults(NamedTuple):
     rows: int
     not_finite: Found = Found()  # NaN or infinite
     zero: Found = Found()  # of no length: they have no direction, so no cosine
+    large: Found = Found()  # beyond what has a distance
 
     def problems(self, metric: str = "cosine") -> list[str]:
         """What stands in the way under a metric, in words.
@@ -39,12 +41,14 @@ class Faults(NamedTuple):
         >>> Faults(5, zero=Found(2, 3)).problems("l2")
         []
         """
-        made = []
+        made = [] if self.rows else ["there are no rows"]
         if self.not_finite.number:
             made.append(_counted(self.rows, self.not_finite, "NaN or infinite numbers", "hold"))
         if self.zero.number and metric == "cosine":
             said = _counted(self.rows, self.zero, "zero", "are")
             made.append(f"{said}: under cosine they have no direction")
+        if self.large.number:
+            made.append(_counted(self.rows, self.large, f"numbers beyond {LARGEST:g}", "hold"))
         return made
 
 
@@ -52,15 +56,17 @@ def faults(vectors: Vectors) -> Faults:
     """What is wrong with vectors, looked through some rows at a time.
 
     >>> from assay.core.vectors import Held
-    >>> faults(Held(np.array([[1, 0], [0, 0], [np.nan, 1]], np.float32)))
-    Faults(rows=3, not_finite=Found(number=1, first=2), zero=Found(number=1, first=1))
+    >>> faults(Held(np.array([[1, 0], [0, 0], [np.nan, 1]], np.float32)))[:3]
+    (3, Found(number=1, first=2), Found(number=1, first=1))
     """
-    not_finite, zero = Found(), Found()
+    not_finite, zero, large = Found(), Found(), Found()
     for start, block in pieces(vectors):
         if block.dtype.kind == "f":
             not_finite = not_finite.plus(_found(~np.isfinite(block).all(axis=1), start))
+        if block.dtype == np.float64:
+            large = large.plus(_found((np.isfinite(block) & (np.abs(block) > LARGEST)).any(axis=1), start))
         zero = zero.plus(_found(~block.any(axis=1), start))
-    return Faults(len(vectors), not_finite, zero)
+    return Faults(len(vectors), not_finite, zero, large)
 
 
 def refuse_faults(vectors: Vectors, metric: str, name: str) -> None:

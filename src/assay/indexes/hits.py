@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import Neighbors, Positions, Vectors
-from assay.indexes.exact.distances import of_pairs
+from assay.indexes.exact.candidates import measured
 from assay.measures.formulas import reaches
 
 POLICIES = ("ties", "strict")
 EPSILON = 1e-6
 _ROUNDING = 2.0**-43  # of a cosine distance: of numbers in single precision no less can be told from 0
-_PAIRS = 1 << 16  # compared at a time
 
 
 class Hits(NamedTuple):
@@ -90,7 +89,7 @@ class Judge:
         """The hits of each request, which was for the query of this number."""
         found = returned[:, : self.k]
         new = first(found)
-        member = new & _among(found, self._truth[queries])
+        member = new & (where_in(found, self._truth[queries]) < self.k)
         counts = member.sum(axis=1)
         if self._farthest is not None:
             rows, columns = np.nonzero(new & ~member & (found < len(self._vectors)))
@@ -106,11 +105,12 @@ class Judge:
 
     def _bounds(self, truth: Positions) -> NDArray[np.float64]:
         """How far an id may be to count: the farthest of the truth, computed anew, and a little more."""
-        last = np.where(truth >= 0, np.arange(truth.shape[1]), -1).max(axis=1, initial=-1)
-        known = np.flatnonzero(last >= 0)
-        made = np.full(len(truth), -np.inf)
-        far = self._distances(known, truth[known, last[known]])
-        made[known] = far + EPSILON * np.abs(far) + _ROUNDING * (self.metric == "cosine")
+        far = np.full(truth.shape, -np.inf)
+        there = (truth >= 0) & (truth < len(self._vectors))
+        far[there] = self._distances(np.nonzero(there)[0], truth[there])
+        made: NDArray[np.float64] = far.max(axis=1)
+        known = np.isfinite(made)
+        made[known] += EPSILON * np.abs(made[known]) + _ROUNDING * (self.metric == "cosine")
         return made
 
     def _near(self, rows: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.bool_]:
@@ -120,12 +120,7 @@ class Judge:
 
     def _distances(self, rows: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.float64]:
         assert self._queries is not None
-        made = np.empty(len(rows))
-        for at in range(0, len(rows), _PAIRS):
-            some = slice(at, at + _PAIRS)
-            queries, vectors = self._queries.take(rows[some]), self._vectors.take(ids[some])
-            made[some] = of_pairs(self.metric, queries, vectors)
-        return made
+        return measured(self._vectors, self._queries.whole(), rows, ids, self.metric)
 
 
 def _distinct(ordered: Positions) -> NDArray[np.bool_]:
@@ -143,8 +138,26 @@ def first(found: Positions) -> NDArray[np.bool_]:
     return made
 
 
-def _among(found: Positions, truth: Positions) -> NDArray[np.bool_]:
-    """Whether each id is in its row of the truth."""
-    highest = int(truth.max(initial=0))
-    row = np.arange(len(found))[:, None] * (highest + 2)
-    return np.isin(row + np.minimum(found, highest + 1), row + truth)
+def where_in(found: Positions, truth: Positions) -> NDArray[np.int64]:
+    """The place of each id in its row of the truth, 0 the first; where it is not there, their number.
+
+    >>> where_in(np.array([[9, 1, 5], [5, -1, 9]]), np.array([[0, 1], [5, -1]])).tolist()
+    [[2, 1, 2], [0, 2, 2]]
+    """
+    beyond = int(truth.max(initial=0)) + 1
+    if beyond >= 2**62 // max(1, len(truth)):
+        found, truth, beyond = _renamed(found, truth)
+    rows = np.arange(len(found))[:, None] * (beyond + 2) + 1  # −1 is nobody's id in the row before
+    order = np.argsort(truth, axis=1, kind="stable")
+    keys = (rows + np.maximum(np.take_along_axis(truth, order, axis=1), -1)).ravel()
+    wanted = rows + np.clip(found, -1, beyond)
+    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    return np.where((found >= 0) & (keys[at] == wanted), order.ravel()[at], truth.shape[1])
+
+
+def _renamed(found: Positions, truth: Positions) -> tuple[Positions, Positions, int]:
+    """Ids that are too large to be counted with, as their places among those of the truth."""
+    ids = np.unique(truth[truth >= 0])
+    at = np.minimum(np.searchsorted(ids, found), len(ids) - 1)
+    known = np.where(ids[at] == found, at, len(ids))
+    return np.where(found < 0, -1, known), np.where(truth < 0, -1, np.searchsorted(ids, truth)), len(ids)

@@ -59,7 +59,7 @@ class Sample(NamedTuple):
     convention: str | None
     similarity: bool
     right: int
-    recall: float
+    recall: float | None
 
 
 class _Beside(NamedTuple):
@@ -118,15 +118,15 @@ def sampled(
         kept = neighbors.distances[some]
         fits, expected = _convention(kept, base, asked, given, metric)
         if np.isfinite(kept + beside.far).any():
-            found += _misfit(fits, metric, len(some))
+            found += _misfit(fits, metric, len(some), bool(right.all()))
         if fits:
             found += _strays(beside, kept, expected, _EQUAL * (fits.metric == "cosine"))
     elif not right.all():
         found += _other_metric(beside, base, Held(asked))
     name, similarity = (fits.name, fits.similarity) if fits else (None, False)
-    return Sample(
-        len(some), found, list(_order(beside)), name, similarity, int(right.sum()), _overlap(beside, given)
-    )
+    recall = _overlap(beside, given)
+    told = None if np.isnan(recall) else recall
+    return Sample(len(some), found, list(_order(beside)), name, similarity, int(right.sum()), told)
 
 
 def _far(base: Vectors, asked: NDArray[np.generic], given: Positions, metric: str) -> Doubles:
@@ -186,9 +186,11 @@ def _order(beside: _Beside) -> Iterator[Finding]:
 
 
 def _overlap(beside: _Beside, given: Positions) -> float:
-    """The recall@K of exact search on the given rows."""
+    """The recall@K of exact search on the given rows, but for empty ones; NaN where all are."""
     exact = beside.exact.positions[:, : beside.k]
-    return float(np.mean([len(np.intersect1d(*pair)) for pair in zip(exact, given, strict=True)]) / beside.k)
+    pairs = ((one, row) for one, row in zip(exact, given, strict=True) if (row >= 0).any())
+    shares = [len(np.intersect1d(*pair)) / beside.k for pair in pairs]
+    return float(np.mean(shares)) if shares else np.nan
 
 
 def _ties(beside: _Beside) -> Iterator[Finding]:
@@ -312,11 +314,11 @@ def _faint(kept: Doubles, expected: Doubles) -> Flags:
     return made
 
 
-def _misfit(fits: Convention | None, metric: str, count: int) -> Iterator[Finding]:
+def _misfit(fits: Convention | None, metric: str, count: int, right: bool) -> Iterator[Finding]:
     if fits is None:
         effect = "the truth may be of other vectors: no recall means anything until that is known"
         yield wrong("distances of no metric", count, count, "none of the usual distances fits", effect)
-    elif fits.metric != metric:
+    elif fits.metric != metric and not right:
         yield _mismatch(count, f"the file keeps {fits.name}, so its metric is {fits.metric}, not {metric}")
     elif fits.name != PLAIN[metric]:
         yield worth_knowing(

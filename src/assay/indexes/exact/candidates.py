@@ -17,7 +17,8 @@ _SPARE = 128  # places beyond k, at least
 _PRUNED = 256  # queries at once
 _AT_ONCE = 1 << 20  # pairs measured at once, in the end
 _PATIENCE = 8  # pairs for each query that may wait to be taken in
-_MEASURED = 1 << 17  # numbers of rows measured at once: they stay in the cache
+_NOWHERE = np.iinfo(np.int64).max  # beyond any position
+_MEASURED = 1 << 18  # numbers of rows measured at once: they stay in the cache
 
 
 Flags = NDArray[np.bool_]
@@ -103,8 +104,9 @@ class Candidates:
             pairs, slots, left = pairs.take(inside), slots[inside], pairs.take(~inside)
         else:
             left = pairs.take(slice(0, 0))
-        at = pairs.queries, slots
-        self._positions[at], self._lower[at], self._upper[at] = pairs[1:]
+        at = pairs.queries * self.places + slots
+        self._positions.ravel()[at] = pairs.positions
+        self._lower.ravel()[at], self._upper.ravel()[at] = pairs.lower, pairs.upper
         self._count += np.bincount(pairs.queries, minlength=len(self._count))
         return left
 
@@ -146,22 +148,26 @@ class Candidates:
         They stand nearest first, then in the base's order.
         """
         assert made.distances is not None
-        queries, positions = self._near(some)
-        far = measured(self.base, self.queries, queries, positions, self.metric)
-        order = np.lexsort((positions, far, queries))
-        rank = ranks(queries)  # sorting keeps queries where they are
-        at = first + queries[rank < self.k], rank[rank < self.k]
-        made.positions[at] = positions[order][rank < self.k]
-        made.distances[at] = far[order][rank < self.k]
+        positions = self._near(some)
+        held = positions < _NOWHERE
+        far = np.full(positions.shape, np.inf)
+        which = np.repeat(some, np.count_nonzero(held, axis=1))
+        far[held] = measured(self.base, self.queries, which, positions[held], self.metric)
+        order = np.argsort(far, axis=1, kind="stable")[:, : self.k]
+        rows, columns = np.take_along_axis(held, order, 1).nonzero()
+        at = first + some[rows], columns
+        made.positions[at] = positions[rows, order[rows, columns]]
+        made.distances[at] = far[rows, order[rows, columns]]
 
-    def _near(self, some: Places) -> tuple[Places, Places]:
-        """What may be near to some queries, by the last limits: queries and positions."""
+    def _near(self, some: Places) -> Places:
+        """The positions that may be near to some queries, by the last limits: ascending, then nowhere."""
         held = np.arange(self.places) < self._count[some][:, None]
         upper = np.where(held, self._upper[some], np.inf)
         found = np.partition(upper, self.k - 1, axis=1)[:, self.k - 1]
         limit = np.minimum(self.limit[some], found)
         near = held & (self._lower[some] <= limit[:, None])
-        return np.repeat(some, np.count_nonzero(near, axis=1)), self._positions[some][near]
+        most = int(np.count_nonzero(near, axis=1).max(initial=0))
+        return np.sort(np.where(near, self._positions[some], _NOWHERE), axis=1)[:, :most]
 
 
 def _moved(column: NDArray[Any], kept: Flags, front: Flags) -> NDArray[Any]:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 
+_SMALL = 1e-290
+_WHOLE = 1 << 15  # dimensions up to which the square of a product of bytes is a whole number of 64 bits
 _PIECE = 4096  # numbers of a row that are summed at once: beyond 8,192 the order depends on other rows
 
 
@@ -38,7 +40,8 @@ def _dot(a: Doubles, b: Doubles) -> Doubles:
 
 
 def _l2(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
-    difference = np.subtract(queries, vectors, dtype=np.float64)
+    difference = queries.astype(np.float64)
+    difference -= vectors
     return np.sqrt(_dot(difference, difference))
 
 
@@ -48,11 +51,32 @@ def _ip(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
 
 def _cosine(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
     a, b = _doubles(queries), _doubles(vectors)
-    dot, length = _dot(a, b), _dot(b, b)
+    dot, own, length = _dot(a, b), _dot(a, a), _dot(b, b)
     if "f" in (queries.dtype.kind, vectors.dtype.kind):
-        return 1 - dot / np.sqrt(_dot(a, a) * length)
-    # equal fractions of whole numbers are divided into equal doubles, so that what is tied is seen to be
-    return 1 - np.sign(dot) * np.sqrt(dot**2 / length / _dot(a, a))
+        return 1 - dot / _roots(own, length)
+    squared = _fraction(dot, length) if a.shape[1] <= _WHOLE else dot**2 / length
+    return 1 - np.sign(dot) * np.sqrt(squared / own)
+
+
+def _roots(one: Doubles, other: Doubles) -> Doubles:
+    """The root of a product, also where the product is too large or too small for a double."""
+    with np.errstate(over="ignore", under="ignore"):
+        product = one * other
+    fits = (product > _SMALL) & (product < 1 / _SMALL)
+    made: Doubles = np.where(fits, np.sqrt(product), np.sqrt(one) * np.sqrt(other))
+    return made
+
+
+def _fraction(dot: Doubles, length: Doubles) -> Doubles:
+    """dot² / length of whole numbers: equal fractions become equal doubles, so that ties are seen to be ties.
+
+    >>> _fraction(np.array([3.0, 9.0]), np.array([2.0, 18.0])).tolist()
+    [4.5, 4.5]
+    """
+    square, below = dot.astype(np.int64) ** 2, length.astype(np.int64)
+    common = np.maximum(np.gcd(square, below), 1)
+    made: Doubles = (square // common) / (below // common)
+    return made
 
 
 _FORMULAS: dict[str, Callable[[NDArray[Any], NDArray[Any]], Doubles]] = {

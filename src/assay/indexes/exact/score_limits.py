@@ -21,16 +21,18 @@ from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import Vectors
+from assay.core.vectors_check import LARGEST
 
 Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 _SAMPLE = 256  # rows from which the centre and the common length are taken
+_PREPARED = 1 << 15  # numbers of queries made ready at once: to be given new memory takes longer than that
 _TAME = 2.0**20  # lengths up to this factor from 1 are left as they are
 _WILD = 2.0**60  # squared lengths beyond this factor of the common one do not fit single precision
 _TINY = 2.0**-120  # what is lost where a product is too small for single precision
-_LARGEST = 1e150  # beyond it a squared distance does not fit double precision
+_LEAST = np.float32(2.0**-148)  # more than a square loses that is too small for single precision
 
 
 class Rows(NamedTuple):
@@ -79,7 +81,7 @@ class Ruler:
         if self.metric == "l2":
             factor[:, -1] = size
         elif self.metric == "ip":
-            np.sqrt(size, out=factor[:, -1])
+            np.sqrt(size + len(self.centre) * _LEAST, out=factor[:, -1])
         else:
             factor[:, -1] = 1
             with np.errstate(divide="ignore"):  # by those that were found wild
@@ -100,7 +102,7 @@ def _refuse(wild: Places, block: NDArray[Any], start: int, metric: str) -> None:
     rows = block[wild].astype(np.float64)
     reasons = [
         (~np.isfinite(rows).all(axis=1), "holds NaN or infinite numbers"),
-        (np.abs(rows).max(axis=1) > _LARGEST, f"holds numbers beyond {_LARGEST:g}"),
+        (np.abs(rows).max(axis=1) > LARGEST, f"holds numbers beyond {LARGEST:g}"),
     ]
     if metric == "cosine":
         reasons.append((~rows.any(axis=1), "is zero, and under cosine it has no direction"))
@@ -108,18 +110,6 @@ def _refuse(wild: Places, block: NDArray[Any], start: int, metric: str) -> None:
         if bad.any():
             at = start + int(wild[bad.argmax()])
             raise InputError(f"base: the vector at position {at} {reason}; leave it out, or make it anew")
-
-
-def refuse_large(queries: NDArray[Any]) -> None:
-    """Refuse queries with numbers so large that their squares are none; others than double have none."""
-    if queries.dtype != np.float64:
-        return
-    large = np.abs(queries).max(axis=1, initial=0) > _LARGEST
-    if large.any():
-        raise InputError(
-            f"queries: the vector at position {int(large.argmax())} holds numbers beyond {_LARGEST:g}; "
-            "leave it out, or make it anew"
-        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +127,7 @@ def ruler(base: Vectors, queries: NDArray[Any], metric: str) -> Ruler:
     They are medians, so that a few giants do not spoil them.
     """
     some = base.take(_spread(len(base), _SAMPLE)).astype(np.float64)
-    some = some[(np.abs(some) < _LARGEST).all(axis=1)]
+    some = some[(np.abs(some) < LARGEST).all(axis=1)]
     if not len(some):
         some = np.zeros((1, base.d))
     middle = np.zeros(base.d) if metric == "cosine" else np.median(some, axis=0)
@@ -165,10 +155,15 @@ def _common(some: Doubles, others: Doubles) -> float:
 
 def sides(ruler: Ruler, queries: NDArray[Any]) -> Sides:
     """The queries' side of the product; queries are finite."""
-    made, fixed, slope, unit = (_of_l2 if ruler.metric == "l2" else _of_ip)(ruler, queries.astype(np.float64))
-    factor = np.ascontiguousarray((made * unit[:, None]).T, np.float32)
-    fixed = 2 * fixed * unit + _TINY * made.shape[1]
-    return Sides(factor, _up(fixed), _up(2 * slope * unit))
+    n, width = len(queries), queries.shape[1] + 1
+    made = Sides(np.empty((width, n), np.float32), np.empty(n, np.float32), np.empty(n, np.float32))
+    parts, step = _of_l2 if ruler.metric == "l2" else _of_ip, max(1, _PREPARED // width)
+    for some in (slice(start, start + step) for start in range(0, n, step)):
+        factor, fixed, slope, unit = parts(ruler, queries[some].astype(np.float64))
+        made.factor[:, some] = (factor * unit[:, None]).T
+        made.fixed[some] = _up(2 * fixed * unit + _TINY * width)
+        made.slope[some] = _up(2 * slope * unit)
+    return made
 
 
 Parts = tuple[Doubles, Doubles, Doubles, Doubles]  # factor, fixed, slope, and the unit to tell them in

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.errors import InputError, MissingExtraError
+from assay.core.errors import EngineError, InputError, MissingExtraError
 from assay.core.vectors import Neighbors, Vectors
 from assay.indexes.exact.part_search import Seen, Task, search
 
@@ -115,7 +115,10 @@ class Ray:
             _refuse_address(self.address)
             alone = {"num_cpus": self.workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
             where = alone if self.address == "local" else {"address": self.address}
-            ray.init(**where, log_to_driver=False, logging_level="ERROR")
+            try:
+                ray.init(**where, log_to_driver=False, logging_level="ERROR")
+            except (RuntimeError, ConnectionError) as error:
+                raise EngineError(f"Ray ({self.address}) cannot be used: {error}") from None
         return ray
 
 

@@ -17,7 +17,6 @@ from assay.core.vectors import Neighbors, Vectors, checked_metric
 from assay.core.vectors_check import refuse_faults, refuse_mismatch
 from assay.indexes.exact.part_results import Checkpoint
 from assay.indexes.exact.part_search import BLOCK, Task
-from assay.indexes.exact.score_limits import refuse_large
 from assay.indexes.exact.sharding import Progress, Runner, Threads, cut, merged
 
 _PART = 8e12  # operations of a part: about a minute or two of work that an interruption may cost
@@ -95,7 +94,6 @@ def _check(base: Vectors, queries: Vectors, k: int, metric: str, block: int) -> 
     if k > len(base):
         raise InputError(f"k is {k:,}, but the base has {len(base):,} vectors: ask for at most {len(base):,}")
     refuse_faults(queries, metric, "queries")
-    refuse_large(queries.whole())
 
 
 def cut_at(found: Neighbors, k: int) -> tuple[Neighbors, int]:

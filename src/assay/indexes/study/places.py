@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.vectors import Positions
-from assay.indexes.hits import first
+from assay.indexes.hits import first, where_in
 
 MISSING, AGAIN = -1, -2
 
@@ -20,15 +20,7 @@ def places(found: Positions, truth: Positions) -> NDArray[np.int64]:
     >>> places(np.array([[7, 5, 5, 4, -1]]), np.array([[5, 6, 7]])).tolist()
     [[2, 0, -2, 3, -1]]
     """
-    depth = truth.shape[1]
-    size = (
-        max(int(found.max(initial=0)), int(truth.max(initial=0))) + 2
-    )  # −1 is nobody's id in the row before
-    rows = np.arange(len(found))[:, None] * size
-    order = np.argsort(truth, axis=1, kind="stable")
-    keys, wanted = (rows + np.take_along_axis(truth, order, axis=1)).ravel(), rows + found
-    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    made: NDArray[np.int64] = np.where(keys[at] == wanted, order.ravel()[at], depth)
+    made = where_in(found, truth)
     made[~first(found)] = AGAIN
     made[found < 0] = MISSING
     return made
