@@ -143,7 +143,7 @@ def test_copies_are_found_across_the_whole_base_and_queries_are_not_among_them()
 def test_what_cannot_be_made_is_refused() -> None:
     with pytest.raises(InputError, match="no kind 'cubes'; there are clusters, shifted, hubs, duplicates"):
         generate("cubes", 10, 4)
-    with pytest.raises(InputError, match="d must be 2 or more, found 1"):
+    with pytest.raises(InputError, match="dimensions must be 2 or more, found 1"):
         generate("hubs", 10, 1)
     with pytest.raises(InputError, match="found 'int32'"):
         generate("hubs", 10, 4, dtype="int32")

@@ -119,6 +119,9 @@ def test_hdf5_of_another_kind_is_refused_with_what_it_holds(tmp_path: Path) -> N
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "x.hdf5", "w") as file:
         file["train"], file["test"], file.attrs["distance"] = np.arange(5), np.eye(2, dtype=bool), "jaccard"
+        file["neighbors"] = np.zeros((3, 2), np.int32)
+    with pytest.raises(FormatError, match="float64; neighbours are read with --neighbors"):
+        read_vectors(f"{tmp_path}/x.hdf5:neighbors")
     with pytest.raises(FormatError, match=r"'/train' holds int64 of shape \(5,\)"):
         read_vectors(tmp_path / "x.hdf5")
     with pytest.raises(FormatError, match=r"'/test' holds bool of shape \(2, 2\)"):

@@ -6,13 +6,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.core.errors import FormatError, InputError
 from assay.core.vectors import Neighbors
-from assay.datasets.vectors import FORMATS, read_neighbors, write_neighbors
+from assay.datasets.vectors import FORMATS, read_neighbors, read_vectors, write_neighbors
 
 HDF5 = pytest.mark.skipif(not find_spec("h5py"), reason="h5py is not installed")
 ENDINGS = [
@@ -136,8 +137,59 @@ def test_distances_are_not_lost_without_a_word(tmp_path: Path) -> None:
 
 def test_positions_without_room_are_refused(tmp_path: Path) -> None:
     large = Neighbors(np.array([[1 << 31]]))
-    write_neighbors(large, tmp_path / "x.bin")
-    with pytest.raises(InputError, match="position 2,147,483,648 is larger than 2,147,483,647"):
-        write_neighbors(large, tmp_path / "x.ivecs")
-    with pytest.raises(InputError, match="larger than 4,294,967,294"):
-        write_neighbors(Neighbors(np.array([[(1 << 32) - 1]])), tmp_path / "x.bin")
+    for ending in (".ivecs", ".bin", ".ibin"):
+        with pytest.raises(InputError, match="position 2,147,483,648 is larger than 2,147,483,647"):
+            write_neighbors(large, tmp_path / f"x{ending}")
+
+
+@HDF5
+@pytest.mark.parametrize("name", ["x.hdf5:neighbors", "x.hdf5:truth", "x.ibin"])
+def test_distances_of_others_are_not_read_beside_new_ids(tmp_path: Path, name: str) -> None:
+    old, new = made(3, 4, 1), made(3, 4, 2)
+    write_neighbors(old, tmp_path / name)
+    assert np.array_equal(read_neighbors(tmp_path / name).positions, old.positions)
+    write_neighbors(Neighbors(new.positions), tmp_path / name)
+    found = read_neighbors(tmp_path / name)
+    assert np.array_equal(found.positions, new.positions)
+    assert found.distances is None
+
+
+def test_the_largest_unsigned_number_is_padding(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[7, 2**32 - 1]], np.uint32))
+    assert read_neighbors(tmp_path / "x.npy").positions.tolist() == [[7, -1]]
+
+
+def test_a_truth_without_neighbours_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(struct.pack("<II", 3, 0))
+    with pytest.raises(FormatError, match="the number of neighbours is 0"):
+        read_neighbors(tmp_path / "x.bin")
+
+
+@pytest.mark.parametrize(
+    ("positions", "distances", "said"),
+    [
+        ([[1, 2, 3], [3, 4]], [[0.1, 0.2], [0.1, 0.2, 0.3]], "row 0 has lists of different lengths"),
+        (
+            [[1.9, 2.0], [3.0, 4.5]],
+            [[0.1, 0.2], [0.1, 0.2]],
+            "holds Float64; positions of neighbours are whole",
+        ),
+    ],
+)
+def test_lists_that_are_no_positions_are_refused(
+    tmp_path: Path, positions: list[list[float]], distances: list[list[float]], said: str
+) -> None:
+    pl.DataFrame({"positions": positions, "distances": distances}).write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(FormatError, match=said):
+        read_neighbors(tmp_path / "x.parquet")
+
+
+def test_vectors_that_are_numbered_in_another_order_are_refused(tmp_path: Path) -> None:
+    vectors = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    for ids, taken in (([0, 1, 2], True), ([7, 3, 5], True), ([1, 0, 2], False)):
+        pl.DataFrame({"id": ids, "emb": vectors}).write_parquet(tmp_path / "x.parquet")
+        if taken:
+            assert read_vectors(tmp_path / "x.parquet").whole().tolist() == vectors
+        else:
+            with pytest.raises(FormatError, match="sort the rows by 'id'"):
+                read_vectors(tmp_path / "x.parquet")

@@ -233,6 +233,19 @@ def test_big_ann_with_only_the_best_time_says_so(tmp_path: Path, results: Result
     assert "score it by policy strict" in found.note
 
 
+@pytest.mark.parametrize("lacking", ["", "times"])
+def test_a_mean_time_is_not_taken_for_that_of_all_queries(
+    tmp_path: Path, results: Results, lacking: str
+) -> None:
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        fill(file, [[0, 1]] * 5, [[1.0, 2.0]] * 5)
+        if lacking:
+            del file[lacking]
+    with pytest.raises(FormatError, match="is of ann-benchmarks, which keeps the time of each query"):
+        import_results([tmp_path / "a.hdf5"], results, kind="big-ann")
+    assert kept(results) == {}
+
+
 @pytest.mark.parametrize(
     ("names", "said"),
     [
@@ -313,7 +326,8 @@ def test_neighbours_under_another_metric_than_that_of_the_sweep_are_refused(
 ) -> None:
     angular = ann_benchmarks(tmp_path / "a.hdf5", distance="angular")
     inner = big_ann(tmp_path / "b.hdf5", distance="ip")
-    results.put_about({"data": {"metric": "l2"}})
+    about: dict[str, Any] = {"sources": {}, "options": {}}
+    results.put_about({**about, "data": {"metric": "l2", "digests": {}}})
     for path, metric in ((angular, "cosine"), (inner, "ip")):
         said = f"is of neighbours under {metric}, and the sweep in the folder is under l2: "
         with pytest.raises(FormatError, match=f"{path.name}: {said}"):
@@ -322,5 +336,5 @@ def test_neighbours_under_another_metric_than_that_of_the_sweep_are_refused(
     same = ann_benchmarks(tmp_path / "c.hdf5", distance="euclidean")
     silent = ann_benchmarks(tmp_path / "d.hdf5", name="silent", distance="")
     assert len(import_results([same, silent], results)) == 2
-    results.put_about({"data": {"metric": "cosine"}})
+    results.put_about({**about, "data": {"metric": "cosine", "digests": {}}})
     assert len(import_results([angular], results)) == 1

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from assay.core.errors import StoreError
+
+_NUMBER = re.compile(r"\(os error (\d+)\)|errno = (\d+)")
+
+
+def disk_error(error: Exception) -> str | None:
+    """What the system said when something could not be written, also where a library tells it in its words.
+
+    >>> disk_error(RuntimeError("parquet: underlying IO error: No space left on device (os error 28)"))
+    'No space left on device'
+    """
+    found = _NUMBER.search(str(error))
+    if found:
+        return os.strerror(int(found[1] or found[2]))
+    return error.strerror or str(error) if isinstance(error, OSError) else None
 
 
 @contextmanager
@@ -23,10 +38,11 @@ def put_in_place(path: str | Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.replace(beside, place)
         _sync(place.parent)
-    except OSError as error:
-        raise StoreError(
-            f"nothing was saved: {place} cannot be written ({error.strerror or error})"
-        ) from None
+    except Exception as error:
+        said = disk_error(error)
+        if said is None:
+            raise
+        raise StoreError(f"nothing was saved: {place} cannot be written ({said})") from None
     finally:
         beside.unlink(missing_ok=True)
 

@@ -69,6 +69,18 @@ class Vectors(ABC):
             yield start, self.block(start, min(start + rows, len(self)))
 
 
+def signed(positions: NDArray[Any]) -> Positions:
+    """Positions as int64; the largest of a long unsigned type is how −1 looks in it.
+
+    >>> signed(np.array([[3, 2**32 - 1]], np.uint32)).tolist()
+    [[3, -1]]
+    """
+    made: Positions = positions.astype(np.int64)
+    if positions.dtype.kind == "u" and positions.dtype.itemsize >= 4:
+        made[positions == np.iinfo(positions.dtype).max] = -1
+    return made
+
+
 class Held(Vectors):
     """Vectors in memory."""
 

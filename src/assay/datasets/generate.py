@@ -204,7 +204,8 @@ def generate(
         raise InputError(f"there is no kind {kind!r}; there are {', '.join(KINDS)}")
     if dtype not in TYPES:
         raise InputError(f"vectors are of type {', '.join(TYPES)}, found {dtype!r}")
-    for name, number, least in (("n", n, 1), ("d", d, 2), ("queries", queries, 1), ("seed", seed, 0)):
+    numbers = {"rows": (n, 1), "dimensions": (d, 2), "queries": (queries, 1), "the seed": (seed, 0)}
+    for name, (number, least) in numbers.items():
         if number < least:
             raise InputError(f"{name} must be {least} or more, found {number}")
     made = KINDS[kind](Shape(n, d, seed, checked_metric(metric)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from assay.core.errors import FormatError
+from assay.core.files import disk_error
 
 
 @contextmanager
@@ -19,8 +20,11 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with raw, _packer(raw, target.suffix.lower()) as file:
             yield file
         os.replace(beside, target)
-    except OSError as error:
-        raise FormatError(f"cannot be written: {error.strerror or error}", str(target)) from None
+    except Exception as error:
+        said = disk_error(error)
+        if said is None:
+            raise
+        raise FormatError(f"cannot be written: {said}", str(target)) from None
     finally:
         beside.unlink(missing_ok=True)
 

@@ -93,6 +93,8 @@ def read_neighbors(
     found: Neighbors = _module(made).read_neighbors(where, made)
     if made.name == "ibin":
         found = _with_distances(found, where.path)
+    if not found.k:
+        raise FormatError("has no neighbours of any query: the number of neighbours is 0", where.path)
     return _tidy(found, distances)
 
 

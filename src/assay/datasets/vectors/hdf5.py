@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from assay.core.errors import AssayError, FormatError, MissingExtraError
-from assay.core.vectors import METRIC_NAMES, TYPES, Mapped, Matrix, Neighbors, Vectors
+from assay.core.files import disk_error
+from assay.core.vectors import METRIC_NAMES, TYPES, Mapped, Matrix, Neighbors, Vectors, signed
 from assay.core.vectors_check import pieces
 from assay.datasets.sinks import writing
 from assay.datasets.vectors.formats import Place, VectorFormat
@@ -52,6 +53,8 @@ def _opened(path: str, mode: str = "r") -> Iterator[Any]:
         ValueError,
         TypeError,
     ) as error:  # h5py has no errors of its own
+        if mode != "r" and disk_error(error):
+            raise
         raise FormatError(f"cannot be used as HDF5: {error}; fetch or write it again", path) from None
 
 
@@ -62,9 +65,10 @@ def read(where: Place, made: VectorFormat, role: str) -> Vectors:
         shape, dtype, part = tuple(dataset.shape), dataset.dtype, dataset.name
         offset = None if dataset.external else dataset.id.get_offset()
     if len(shape) != 2 or dtype.name not in TYPES:
+        ids = "; neighbours are read with --neighbors" if dtype.kind in "iu" and len(shape) == 2 else ""
         raise FormatError(
             f"dataset {part!r} holds {dtype} of shape {shape}; vectors are n rows and d columns of "
-            f"{', '.join(TYPES)}",
+            f"{', '.join(TYPES)}{ids}",
             where.path,
         )
     if offset is None or not dtype.isnative:
@@ -166,12 +170,21 @@ def read_neighbors(where: Place, made: VectorFormat) -> Neighbors:
         raise FormatError(
             f"{part!r} is of shape {positions.shape} and its distances of {distances.shape}", where.path
         )
-    return Neighbors(positions.astype(np.int64), distances)
+    return Neighbors(signed(positions), distances)
 
 
 def _distances(file: Any, part: str) -> Any:
-    name = part.replace("neighbors", "distances")
-    return np.asarray(file[name], np.float64) if name != part and name in file else None
+    name = _beside(part)
+    return np.asarray(file[name], np.float64) if name in file else None
+
+
+def _beside(part: str) -> str:
+    """The dataset of distances that belongs to one of neighbours.
+
+    >>> _beside("learn_neighbors"), _beside("truth")
+    ('learn_distances', 'truth_distances')
+    """
+    return part.replace("neighbors", "distances") if "neighbors" in part else f"{part}_distances"
 
 
 def write_neighbors(neighbors: Neighbors, where: Place, made: VectorFormat) -> None:
@@ -182,10 +195,9 @@ def write_neighbors(neighbors: Neighbors, where: Place, made: VectorFormat) -> N
 
 def _put_neighbors(file: Any, part: str, neighbors: Neighbors) -> None:
     small = int(neighbors.positions.max(initial=0)) <= np.iinfo(np.int32).max
-    tables = {part: neighbors.positions.astype(np.int32 if small else np.int64)}
-    if neighbors.distances is not None:
-        tables[part.replace("neighbors", "distances")] = neighbors.distances
-    for name, table in tables.items():
-        if name in file:
+    positions = neighbors.positions.astype(np.int32 if small else np.int64)
+    for name, table in ((part, positions), (_beside(part), neighbors.distances)):
+        if name in file:  # distances of others, too: they do not belong to these
             del file[name]
-        file.create_dataset(name, data=table)
+        if table is not None:
+            file.create_dataset(name, data=table)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from assay.core.errors import FormatError
-from assay.core.vectors import TYPES, Mapped, Neighbors, Vectors
+from assay.core.vectors import TYPES, Mapped, Neighbors, Vectors, signed
 from assay.core.vectors_check import pieces
 from assay.datasets.sinks import writing
 from assay.datasets.vectors.formats import Place, VectorFormat
@@ -64,7 +64,7 @@ def read_neighbors(where: Place, made: VectorFormat) -> Neighbors:
     shape, dtype, offset = _header(where.path)
     if dtype.kind not in "iu":
         raise FormatError(f"holds {dtype.name}; positions of neighbours are whole numbers", where.path)
-    return Neighbors(np.fromfile(where.path, dtype, offset=offset).reshape(shape).astype(np.int64))
+    return Neighbors(signed(np.fromfile(where.path, dtype, offset=offset).reshape(shape)))
 
 
 def write_neighbors(neighbors: Neighbors, where: Place, made: VectorFormat) -> None:

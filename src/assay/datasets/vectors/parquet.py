@@ -45,9 +45,29 @@ def read(where: Place, made: VectorFormat, role: str) -> Vectors:
         frame = pl.scan_parquet(where.path, hive_partitioning=False)
         schema = frame.collect_schema()
         n = frame.select(pl.len()).collect().item()
+        shuffled = _shuffled(frame, schema, n)
+    if shuffled:
+        raise FormatError(
+            "its column 'id' has the numbers from 0 on in another order than the rows, so that a truth by id "
+            "and one by row would differ: sort the rows by 'id', or leave that column out",
+            where.path,
+        )
     name = _chosen({column: _type(kind) for column, kind in schema.items()}, where)
     dtype = np.dtype(_type(schema[name]))
     return Column(where.path, name, (n, _width(where.path, name, schema[name], n)), dtype)
+
+
+def _shuffled(frame: Any, schema: Any, n: int) -> bool:
+    """Whether rows are numbered from 0 to n − 1, but not in their order."""
+    import polars as pl
+
+    if not n or "id" not in schema or not schema["id"].is_integer():
+        return False
+    ids = frame.select(pl.col("id").cast(pl.Int64, strict=False)).collect().to_series()
+    found = ids.to_numpy()
+    if ids.null_count() or np.array_equal(found, np.arange(n)):
+        return False
+    return bool(found.min() == 0 and found.max() == n - 1 and ids.n_unique() == n)
 
 
 def _type(kind: Any) -> str:
@@ -174,11 +194,20 @@ def read_neighbors(where: Place, made: VectorFormat) -> Neighbors:
         )
     frame = _ordered(frame, where.path)
     positions = _padded(frame[name], np.int64, -1, where.path)
+    if not frame[name].dtype.inner.is_integer():
+        raise FormatError(
+            f"column {name!r} holds {frame[name].dtype.inner}; positions of neighbours are whole numbers",
+            where.path,
+        )
     if "distances" not in frame.columns:
         return Neighbors(positions)
     distances = _padded(frame["distances"], np.float64, np.nan, where.path)
-    if distances.shape != positions.shape:
-        raise FormatError(f"columns {name!r} and 'distances' have lists of different lengths", where.path)
+    differ = _lengths(frame[name]) != _lengths(frame["distances"])
+    if differ.any():
+        raise FormatError(
+            f"row {int(differ.argmax()):,} has lists of different lengths in {name!r} and 'distances'",
+            where.path,
+        )
     return Neighbors(positions, distances)
 
 
@@ -204,10 +233,19 @@ def _padded(lists: Any, dtype: Any, missing: float, path: str) -> NDArray[Any]:
         lists = lists.arr.to_list()
     if not isinstance(lists.dtype, pl.List) or not lists.dtype.inner.is_numeric():
         raise FormatError(f"column {lists.name!r} is {lists.dtype}; expected lists of numbers", path)
-    counts = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
+    counts = _lengths(lists)
     filled = np.arange(counts.max(initial=0)) < counts[:, None]
     made = np.full(filled.shape, missing, dtype)
     made[filled] = lists.filter(lists.list.len() > 0).list.explode().fill_null(missing).to_numpy()
+    return made
+
+
+def _lengths(lists: Any) -> NDArray[np.int64]:
+    """How many numbers each list has."""
+    import polars as pl
+
+    inside = lists.arr if isinstance(lists.dtype, pl.Array) else lists.list
+    made: NDArray[np.int64] = inside.len().fill_null(0).to_numpy().astype(np.int64)
     return made
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import FormatError, InputError
-from assay.core.vectors import Neighbors
+from assay.core.vectors import Neighbors, signed
 from assay.datasets.sinks import writing
 from assay.datasets.vectors.formats import Place, VectorFormat
 from assay.datasets.vectors.headers import size_of, two_numbers
@@ -45,14 +46,8 @@ def _numbers(path: str, dtype: str, count: int, at: int = 0) -> NDArray[Any]:
     return np.fromfile(path, dtype, count, offset=_HEADER + 4 * at)
 
 
-def _ids(raw: NDArray[Any]) -> NDArray[np.int64]:
-    made = raw.astype(np.int64)
-    made[raw == _NONE] = -1
-    return made
-
-
 def _table(path: str, n: int, k: int, with_distances: bool) -> Neighbors:
-    positions = _ids(_numbers(path, "<u4", n * k)).reshape(n, k)
+    positions = signed(_numbers(path, "<u4", n * k)).reshape(n, k)
     if not with_distances:
         return Neighbors(positions)
     return Neighbors(positions, _numbers(path, "<f4", n * k, n * k).reshape(n, k).astype(np.float64))
@@ -63,7 +58,7 @@ def _ragged(path: str, n: int, total: int, with_distances: bool) -> Neighbors:
     counts = _numbers(path, "<u4", n).astype(np.int64)
     filled = np.arange(counts.max(initial=0)) < counts[:, None]
     positions, distances = np.full(filled.shape, -1, np.int64), np.full(filled.shape, np.nan)
-    positions[filled] = _ids(_numbers(path, "<u4", total, n))
+    positions[filled] = signed(_numbers(path, "<u4", total, n))
     if not with_distances:
         return Neighbors(positions)
     distances[filled] = _numbers(path, "<f4", total, n + total)
@@ -72,7 +67,7 @@ def _ragged(path: str, n: int, total: int, with_distances: bool) -> Neighbors:
 
 def write_neighbors(neighbors: Neighbors, where: Place, made: VectorFormat) -> None:
     """Write ids as uint32 and distances as float32: behind them, or in an .fbin beside an .ibin."""
-    refuse_large(neighbors, where.path, _NONE - 1)
+    refuse_large(neighbors, where.path, np.iinfo(np.int32).max)  # as which others read them
     write = {"truth": _write_table, "range": _write_ragged, "ibin": _write_split}[made.name]
     write(neighbors, where.path)
 
@@ -100,6 +95,8 @@ def _write_split(neighbors: Neighbors, path: str) -> None:
         with writing(beside(path)) as file:
             file.write(np.array(neighbors.positions.shape, "<u4").tobytes())
             file.write(neighbors.distances.astype("<f4").tobytes())
+    else:
+        Path(beside(path)).unlink(missing_ok=True)  # those of others do not belong to these
     _write_table(Neighbors(neighbors.positions), path)
 
 

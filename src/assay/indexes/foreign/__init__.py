@@ -123,6 +123,10 @@ def _files(path: str, out: Path) -> list[str]:
     """A file, or those of a folder; what was imported before is not imported from there."""
     if not os.path.isdir(path):
         return [path]
+    try:
+        os.listdir(path)  # looking for files is silent about what it may not read
+    except OSError as error:
+        raise FormatError(f"cannot be read: {error.strerror or error}", path) from None
     there = [file for file in Path(path).rglob("*") if file.suffix.lower() in _SUFFIXES]
     found = sorted(str(file) for file in there if not file.resolve().is_relative_to(out.resolve()))
     if not found:

@@ -40,6 +40,12 @@ def refuse(file: Any, path: str) -> None:
             "import a run that searches one set",
             path,
         )
+    if "times" in names or "batch_mode" in file.attrs:
+        raise FormatError(
+            "is of ann-benchmarks, which keeps the time of each query ('times') and the mean in "
+            "'best_search_time': import it with --from ann-benchmarks",
+            path,
+        )
     if "neighbors" not in names:
         held = ", ".join(map(repr, names)) or "nothing"
         raise FormatError(f"expected the results of a run, with a dataset 'neighbors'; found {held}", path)

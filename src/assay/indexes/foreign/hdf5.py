@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import AssayError, FormatError, MissingExtraError
-from assay.core.vectors import Positions
+from assay.core.vectors import Positions, signed
 from assay.indexes.foreign.found import figures
 
 _KILOBYTE = 1024  # the unit of index_size
@@ -67,7 +67,7 @@ def neighbors(run: Any, path: str) -> Positions:
             "a row for each query and a column for each neighbour",
             path,
         )
-    return found.astype(np.int64)
+    return signed(found)
 
 
 def doubles(run: Any, name: str, shape: tuple[int, ...], path: str) -> NDArray[np.float64] | None:
