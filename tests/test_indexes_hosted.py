@@ -1,17 +1,19 @@
 """An engine in its own process: what goes wrong there ends there."""
 
 import os
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from assay.core.errors import EngineError, InputError
-from assay.core.vectors import Held, Mapped
+from assay.core.vectors import Held, Mapped, Positions
 from assay.datasets.vectors import read_vectors, write_vectors
 from assay.indexes.hosting.hosted import Hosted, Process
 from assay.indexes.hosting.processes import marked
-from assay.indexes.hosting.worker import rows
+from assay.indexes.hosting.worker import Worker, rows
+from assay.indexes.index import Index, Rows, Setup
 from assay.indexes.sweeps.data import as_engines_take
 from assay.indexes.sweeps.guard import hard_queries, indexed
 from benches import clustered, install_others
@@ -38,6 +40,27 @@ def test_an_engine_of_somebody_else_is_built_and_searched_by_its_entry_point() -
     assert built.version == "0.1"
     assert built.disk_bytes is not None
     assert built.disk_bytes > BASE.matrix.nbytes
+
+
+def test_what_comes_before_building_is_not_timed_and_not_done_to_load(tmp_path: Path) -> None:
+    done = []
+
+    class Compiled(Index):
+        def prepare(self) -> None:
+            done.append("prepare")
+            time.sleep(0.5)
+
+        def build(self, vectors: Rows) -> None:
+            done.append("build")
+
+        def load(self) -> None:
+            done.append("load")
+
+    worker = Worker()
+    worker.index = Compiled(Setup("l2", 8, 1, tmp_path))
+    assert worker.build(BASE).seconds < 0.5
+    worker.load()
+    assert done == ["prepare", "build", "load"]
 
 
 def test_what_a_batch_is_made_of_has_no_latencies_and_single_queries_have() -> None:
@@ -175,3 +198,40 @@ def test_an_engine_that_names_no_package_has_no_version(tmp_path: Path) -> None:
     with Hosted("bare", {}, metric="l2", d=8) as index:
         assert index.build(BASE).version == ""
         assert index.search(QUERIES, 3).positions.shape == (len(QUERIES.matrix), 3)
+
+
+def test_a_name_that_two_engines_have_is_refused(tmp_path: Path) -> None:
+    with open(tmp_path / "others-0.1.dist-info" / "entry_points.txt", "a") as file:
+        file.write("hnswlib = misbehaving:Misbehaving\n")
+    with pytest.raises(
+        InputError, match=r"hnswlib names 2 engines, of Assay and of others \(misbehaving:Misbehaving\)"
+    ):
+        Hosted("hnswlib", {}, metric="l2", d=8)
+
+
+def test_an_engine_that_writes_into_its_queries_does_not_spoil_those_to_come(tmp_path: Path) -> None:
+    class Writing(Index):
+        def search(self, queries: Rows, k: int) -> Positions:
+            firsts.append(float(queries[0, 0]))
+            queries[:] = 0
+            return np.zeros((len(queries), k), np.int64)
+
+    firsts: list[float] = []
+    write_vectors(QUERIES, tmp_path / "queries.fbin")
+    queries = read_vectors(tmp_path / "queries.fbin")
+    worker = Worker()
+    worker.index = Writing(Setup("l2", 8, 1, tmp_path))
+    for _ in range(2):
+        worker.warm(queries, 3, 1)
+        worker.batch(queries, 3)
+        worker.ready(queries, np.arange(1))
+        worker.single(3)
+    assert firsts == [float(QUERIES.matrix[0, 0])] * 6
+
+
+@pytest.mark.parametrize(("size", "tells"), [(1e30, True), (3e38, False)])
+def test_a_base_of_huge_numbers_gives_queries_that_are_numbers(size: float, tells: bool) -> None:
+    base = size * np.random.default_rng(1).uniform(-1, 1, (1000, 8))
+    found = hard_queries(Held(base.astype(np.float32)), "l2")
+    assert (found is not None) == tells
+    assert found is None or np.isfinite(found.queries.whole()).all()

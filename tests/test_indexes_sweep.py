@@ -1,6 +1,7 @@
 """Sweeps: what is finished is not run again, what fails costs one trial, what is kept is scored anew."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.core.errors import ConfigurationError, EngineError, FormatError, InputError
+from assay.core.errors import ConfigurationError, EngineError, FormatError, InputError, StoreError
 from assay.indexes.hits import Judge
 from assay.indexes.sweeps.living import Living
 from assay.indexes.sweeps.plan import Asking, Build, Case, Entry, cases, name_of
@@ -173,7 +174,7 @@ def test_a_failed_trial_is_run_again_only_when_asked(tmp_path: Path) -> None:
     sweep(tmp_path / "out", bad).run(seen.append)
     assert [event.what for event in seen] == ["known"]
     sweep(tmp_path / "out", bad, options=Options(repetitions=1, retry=True)).run(seen.append)
-    assert [event.what for event in seen[1:]] == ["building", "built", "failed"]
+    assert [event.what for event in seen[1:]] == ["building", "built", "passing", "failed"]
 
 
 def test_a_failure_costs_one_pass_when_failed_trials_are_run_again(tmp_path: Path) -> None:
@@ -293,7 +294,12 @@ def test_a_damaged_trial_is_named_and_measured_anew_when_it_is_deleted(tmp_path:
     some.unlink()
     seen: list[Event] = []
     sweep(tmp_path / "out").run(seen.append)
-    assert [event.what for event in seen if event.what != "passed"] == ["known", "building", "built", "done"]
+    assert [event.what for event in seen if not event.what.startswith("pass")] == [
+        "known",
+        "building",
+        "built",
+        "done",
+    ]
     assert [t.status for t in trials(Results(tmp_path / "out"), judge())] == ["done", "done"]
 
 
@@ -303,7 +309,8 @@ def test_a_damaged_sweep_file_is_named_and_made_anew_when_it_is_deleted(tmp_path
     some = tmp_path / "out" / "sweep.json"
     before = some.read_text()
     some.write_text("{}")
-    with pytest.raises(FormatError, match=r"sweep\.json: is damaged: it does not say its data; delete it"):
+    said = "it does not say its data and sources and options; delete it"
+    with pytest.raises(FormatError, match=rf"sweep\.json: is damaged: {said}"):
         Results(tmp_path / "out").about()
     some.unlink()
     made.run()
@@ -397,7 +404,11 @@ def install(folder: Path, name: str, code: str) -> None:
     ("code", "said"),
     [
         ("import ctypes; ctypes.string_at(0)", "the process ended during describe (killed by SIGSEGV)"),
-        ("import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'"),
+        (
+            "import no_such_library",
+            "the engine broken of others (broken:Engine) cannot be loaded: "
+            "ModuleNotFoundError: No module named 'no_such_library'",
+        ),
     ],
 )
 def test_an_engine_that_fails_when_it_is_loaded_costs_its_own_trials(
@@ -409,6 +420,27 @@ def test_an_engine_that_fails_when_it_is_loaded_costs_its_own_trials(
     found = trials(Results(tmp_path / "out"), judge())
     assert [(t.status, t.reason) for t in found if t.engine == "misbehaving"] == [("done", "")]
     assert [(t.status, t.reason) for t in found if t.engine == "broken"] == [("failed", said)] * 2
+
+
+def test_a_full_disk_ends_the_sweep_and_is_no_fault_of_an_engine(small_disk: Path) -> None:
+    ballast, out = small_disk / "ballast", small_disk / "out"
+    for room in (2_000, 30_000, 90_000):  # for nothing, for the vectors, for an index
+        used = shutil.disk_usage(small_disk)
+        ballast.write_bytes(bytes(max(0, used.free - room)))
+        with pytest.raises(StoreError, match=r"No space left on device|make room on the disk"):
+            sweep(out, entry({"seed": [1, 2, 3]}, {"rows": [100, 1500]})).run()
+        ballast.unlink()
+        assert "failed" not in [t.status for t in trials(Results(out), judge())]
+    done = sweep(out, entry({"seed": [1, 2, 3]}, {"rows": [100, 1500]}))
+    done.run()
+    assert {t.status for t in trials(Results(out), judge())} == {"done"}
+
+
+def test_an_entry_point_that_is_no_engine_says_whose_it_is(tmp_path: Path) -> None:
+    install(tmp_path, "broken", "Engine = 7")
+    sweep(tmp_path / "out", entry({}, {"b": [3]}, "broken")).run()
+    found = trials(Results(tmp_path / "out"), judge())
+    assert "the engine broken of others (broken:Engine) is no engine: expected a class" in found[0].reason
 
 
 def test_an_interpreter_that_cannot_host_an_engine_is_refused_before_anything_is_run(tmp_path: Path) -> None:

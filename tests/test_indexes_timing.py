@@ -70,6 +70,30 @@ def test_a_failed_search_is_counted_and_has_no_latency() -> None:
     assert made.positions.tolist() == [[0, 0], [-1, -1], [0, 0]]
 
 
+def test_what_failed_took_its_time_too() -> None:
+    clock = Simulated()
+
+    def ask(row: int, k: int) -> list[list[int]]:
+        clock.time += 1_000_000 if row < 90 else 30_000_000_000
+        if row == 90:
+            raise TimeoutError("after 30 s")
+        return [[row]]
+
+    closed = timing._timed(closed_loop(ask, range(91), 1, clock), 1)
+    assert closed.seconds == pytest.approx(30.09)
+    assert achieved(closed) == pytest.approx(90 / 30.09)
+    clock.time = 0
+    opened = timing._timed(open_loop(ask, range(91), 1, schedule(100, 91), clock), 1)
+    assert opened.errors == 1
+    assert saturated(opened, 100)
+
+
+def test_a_percentile_has_its_rank_at_any_number_of_samples() -> None:
+    for n in (10_000, 20_000, 100_000):
+        latencies = np.arange(1, n + 1)[::-1] * 1_000_000
+        assert percentile_ms(latencies, 99.9) == n * 999 // 1000
+
+
 @pytest.mark.parametrize("clients", [1, 3])
 def test_every_request_is_answered_once_whatever_the_clients(clients: int) -> None:
     seen: list[int] = []

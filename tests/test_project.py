@@ -173,7 +173,7 @@ def test_settings_are_tables_by_name(folder: Path) -> None:
 
 def test_settings_that_are_no_text_are_refused(folder: Path) -> None:
     (folder / "x.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match=r"x\.toml: cannot be read"):
+    with pytest.raises(InputError, match=r"x\.toml: expected settings in TOML, found no text"):
         read_settings(folder / "x.toml")
 
 

@@ -156,6 +156,7 @@ def test_everything_wrong_with_settings_is_said_at_once() -> None:
         ("hnswlib M=16 / ef=10..800", Entry("hnswlib", {"M": [16]}, {"ef": [Range(10, 800)]})),
         ("x on=true kind=pq / a=0.5", Entry("x", {"on": [True], "kind": ["pq"]}, {"a": [0.5]})),
         ("x url=http://localhost:1/db", Entry("x", {"url": ["http://localhost:1/db"]})),
+        ("x token='12' / a='b, c',\"d\",8", Entry("x", {"token": ["12"]}, {"a": ["b, c", "d", 8]})),
     ],
 )
 def test_an_index_in_one_line(text: str, expected: Entry) -> None:
@@ -169,7 +170,11 @@ def test_an_index_in_one_line(text: str, expected: Entry) -> None:
         ("M=16 / ef=40", "expected the name of an engine first"),
         ("hnswlib M", "expected ENGINE NAME=VALUE[,VALUE…] / NAME=VALUE[,VALUE…], found 'hnswlib M'"),
         ("hnswlib M= / ef=4", "expected ENGINE NAME=VALUE"),
+        ("hnswlib M=8, / ef=4", "expected ENGINE NAME=VALUE"),
+        ("hnswlib M=8,,16", "expected ENGINE NAME=VALUE"),
         ("hnswlib / ef=800..10", "a range goes from the least to the most, such as 8..512; found 800..10"),
+        ("hnswlib M=8 M=9", "M is given twice in 'hnswlib M=8 M=9': write its values as M=VALUE,VALUE"),
+        ("x uri=my data.db", "text with blanks stands in quotes, as in uri='my data.db'"),
         ("hnswlib M=16/ef=40", "the slash before the parameters of searching stands between blanks"),
     ],
 )
@@ -181,7 +186,13 @@ def test_a_wrong_line_is_refused(text: str, said: str) -> None:
 
 def test_sizes() -> None:
     assert [size_of(text) for text in ("1 KB", "2mb", 5, "0.5 GB")] == [1024, 2 << 20, 5, 1 << 29]
-    assert [size_of(text) for text in ("", "-1 GB", 0, "4 XB")] == [None] * 4
+    assert [size_of(text) for text in ("", "-1 GB", 0, "0 GB", "4 XB")] == [None] * 5
+
+
+def test_more_threads_than_processors_are_refused() -> None:
+    with pytest.raises(InputError, match=r"threads is 4,096, and there are \d+ processors: ask for at most"):
+        bench(entries=(entry_in("faiss.flat", 4096),)).sweep("out")
+    assert not Path("out").exists()
 
 
 def test_a_truth_is_made_once_deep_enough_for_other_k(folder: Path) -> None:
@@ -221,6 +232,7 @@ def test_an_hdf5_file_brings_queries_and_metric() -> None:
         ({"truth": "few.ivecs"}, "few.ivecs: is of 3 queries, and there are 20; leave this truth out"),
         ({"truth": "far.ivecs"}, "the truth names position 999, and the base has 300 vectors"),
         ({"truth": "ip.ivecs"}, "ip.ivecs: 20 of 20 queries computed anew have other neighbours by l2: "),
+        ({"truth": "short.ivecs"}, "short.ivecs: 20 of 20 queries computed anew have other neighbours"),
         ({"truth": "back.ivecs", "k": 15}, "20 of 20 queries computed anew do not have the nearest first"),
         ({"queries": "narrow.npy"}, "the base has 8 dimensions and the queries have 3"),
         ({"base": "nan.npy"}, "position 7 holds NaN or infinite numbers; leave it out"),
@@ -239,6 +251,8 @@ def test_wrong_data_are_refused_and_nothing_is_left(more: dict[str, Any], said: 
     write_neighbors(Neighbors(np.full((20, 15), 999)), "far.ivecs")
     by_product = truth(BASE, QUERIES, 15, "ip").positions[:, ::-1]
     write_neighbors(Neighbors(by_product), "ip.ivecs")
+    by_product[:, -1] = -1  # padding makes it no better
+    write_neighbors(Neighbors(by_product), "short.ivecs")
     write_neighbors(Neighbors(TRUTH.positions[:, ::-1]), "back.ivecs")
     with pytest.raises(InputError) as raised:
         bench(**more).opened("out")

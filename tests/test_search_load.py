@@ -72,6 +72,16 @@ def test_a_stalled_server_is_seen_in_an_open_loop_only() -> None:
     pytest.fail(f"open {told}, closed {told_closed}, where {golden} was expected of the open loop")
 
 
+def test_what_failed_took_its_time_too() -> None:
+    def does(query: Query, number: int) -> Answer:
+        time.sleep(0.05)
+        raise SearchError("status", "out of order")
+
+    made = closed(Scripted(does), Queries({"query_id": ["q"], "text": ["how"]}), 10, 1, CAP, requests=1)
+    assert made.errors == {"status": 1}
+    assert made.timed.seconds >= 0.05
+
+
 def test_a_closed_loop_sends_no_more_than_the_cap_allows() -> None:
     searcher, begin = Scripted(), time.perf_counter()
     found = closed(searcher, asked(), 3, 4, Cap(100, 9), requests=30)

@@ -1,7 +1,5 @@
 """What is particular to one kind of searcher; what all must do is in the conformance suite."""
 
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -441,42 +439,3 @@ def test_a_collection_that_is_not_there_fails(tmp_path: Path) -> None:
     error = refused(made("milvus", "m", given, encoder=Words()))
     assert (error.kind, error.again) == ("failed", False)
     assert "nowhere" in error.said
-
-
-THROUGH = """
-import json, sys
-sys.path[:0] = [{sources!r}, {tests!r}]
-from pymilvus import MilvusClient
-from assay.search import Query
-from assay.search.systems.milvus import Milvus
-import numpy as np
-
-client = MilvusClient({uri!r})
-client.create_collection("docs", 2, metric_type="L2", consistency_level="Strong")
-client.insert("docs", [{{"id": i, "vector": [float(i), 0.0]}} for i in range(20)])
-
-class Encoder:
-    usage_here = None
-    def encode_query(self, text): return np.array([float(text), 0.0], np.float32)
-    def configuration(self): return {{}}
-
-from assay.models.model import Usage
-Encoder.usage_here = Usage()
-found = Milvus("m", Encoder(), uri={uri!r}, collection="docs")
-print(json.dumps(found.ask(Query("q", "7"), 3, 10).documents))
-found.close()
-"""
-
-
-def test_the_real_server_of_milvus_is_searched(tmp_path: Path) -> None:
-    pipe, script = subprocess.PIPE, str(ROOT / "scripts" / "milvus.sh")
-    with subprocess.Popen([script, "run"], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdin
-        assert process.stdout
-        uri = process.stdout.readline().strip()
-        program = THROUGH.format(sources=str(ROOT / "src"), tests=str(ROOT / "tests"), uri=uri)
-        python = str(ROOT / ".venv-milvus" / "bin" / "python")  # the server needs a client of its time
-        run = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=120)
-        process.stdin.close()
-    assert run.returncode == 0, run.stderr[-2000:]
-    assert json.loads(run.stdout.splitlines()[-1])[0] == ["7", 0.0]

@@ -244,6 +244,8 @@ def test_a_recall_at_another_k_is_told_with_it_and_a_reported_latency_stands_in_
     shown = squeezed([trial(), foreign])
     assert "0.9500 * (K = 100)" in shown
     assert "90 * – 4.5 *" in shown
+    figures = {**reported, "Robustness(delta=0.9)@100": 0.75}
+    assert "0.7500 * (K = 100)" in squeezed([trial(), replace(foreign, reported=figures)])
 
 
 def test_a_truth_of_fewer_than_k_is_said_to_be() -> None:

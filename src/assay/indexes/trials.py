@@ -65,10 +65,7 @@ class Trial:
     @property
     def way(self) -> str:
         """How it was asked, in one line."""
-        told = {name: self.asking.get(name) for name in ("rate", "percentile", "within_ms")}
-        told["clients"] = self.asking.get("clients") if self.asking.get("clients", 1) > 1 else None
-        said = [f"{name}={value:g}" for name, value in told.items() if value is not None]
-        return " ".join([self.mode, *said])
+        return way_of(self.mode, self.asking)
 
     @property
     def recall(self) -> Estimate | None:
@@ -145,3 +142,14 @@ def _flattened(name: str, value: Any) -> dict[str, Any]:
     for inner, found in value.items():
         made |= _flattened(f"{name}.{inner}", found)
     return made
+
+
+def way_of(mode: str, asking: Mapping[str, Any]) -> str:
+    """How queries are sent, in one line.
+
+    >>> way_of("open", {"clients": 1, "seconds": 10.0, "rate": 500.0})
+    'open rate=500'
+    """
+    told = {name: asking.get(name) for name in ("rate", "percentile", "within_ms")}
+    told["clients"] = asking.get("clients") if asking.get("clients", 1) > 1 else None
+    return " ".join([mode, *(f"{name}={value:g}" for name, value in told.items() if value is not None)])

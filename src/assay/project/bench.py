@@ -135,6 +135,8 @@ class Bench:
         self._refuse_folder(Results(folder))
         described = describe(examples)  # what is misspelt is told before the truth is made
         refuse_metrics(described, self.chosen_metric())
+        _refuse_threads(max((case.build.threads for case in examples), default=1))
+        Results(folder).refuse_place()
         opened = self.opened(folder, progress)
         paths = {"base": self.base, "queries": self.queries, "truth": self.truth}
         sources: dict[str, Any] = {name: path and os.path.abspath(path) for name, path in paths.items()}
@@ -142,12 +144,19 @@ class Bench:
         return lambda planned: Sweep(opened, planned, folder, self.options, sources, described)
 
 
+def _refuse_threads(threads: int) -> None:
+    """Refuse more threads than there are processors: they would not be what the result says."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or threads
+    if threads > there:
+        raise InputError(f"threads is {threads:,}, and there are {there} processors: ask for at most {there}")
+
+
 def _refuse_other(positions: Positions, base: Vectors, queries: Vectors, metric: str, path: str) -> None:
     """Refuse neighbours that are not the nearest: of other data, by another metric, or damaged."""
-    whole = np.flatnonzero(((positions >= 0) & (positions < len(base))).all(axis=1))
-    if not len(whole):
+    named = np.flatnonzero(((positions >= 0) & (positions < len(base))).any(axis=1))
+    if not len(named):
         return
-    some = np.sort(np.random.default_rng(0).permutation(whole)[:_SAMPLE])
+    some = np.sort(np.random.default_rng(0).permutation(named)[:_SAMPLE])
     found = sampled(Neighbors(positions), base, queries, metric, some, None)
     other = [(finding, "have other neighbours") for finding in found.findings]
     for finding, how in [*other, *((finding, "do not have the nearest first") for finding in found.order)]:
@@ -173,13 +182,23 @@ def kept_truth(
     name = name_of({"base": digest(base), "queries": digest(queries), "metric": metric, "k": depth})
     path = Path(folder) / f"truth-{name[:16]}.parquet"
     if path.exists():
-        return read_neighbors(path)
+        return _kept_before(path)
     parts = path.with_suffix(".part")
     made = truth(base, queries, depth, metric, progress=progress, checkpoint=parts)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Results(folder).unwritable(error) from None
     write_neighbors(made, path)
     forget(parts)
     return made
+
+
+def _kept_before(path: Path) -> Neighbors:
+    try:
+        return read_neighbors(path)
+    except FormatError:
+        raise FormatError("is damaged; a sweep made it: delete it, and it is made again", str(path)) from None
 
 
 def judge_in(found: Data, policy: str) -> Judge:
@@ -198,7 +217,10 @@ def judge_of(
 
 def _refuse_more(results: Results, k: int | None) -> None:
     """Refuse to look for more neighbours than any trial asked for."""
-    asked = [int((results.trial(key) or {}).get("k", 0)) for key in results.keys()]  # noqa: SIM118
+    known = [results.trial(key) or {} for key in results.keys()]  # noqa: SIM118
+    asked = [
+        int(one.get("k", 0)) for one in known if one.get("source", "assay") == "assay" or "queries" in one
+    ]
     if k is not None and asked and k > max(asked):
         raise InputError(
             f"{results.folder}: at most {max(asked)} neighbours were asked for, so that hits among {k} "

@@ -16,8 +16,11 @@ from assay.indexes.sweeps.plan import MODES, Asking, Entry, Range
 from assay.indexes.sweeps.sweep import Options
 from assay.project.bench import Bench
 
-_UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-_SLASH = re.compile(r"[^\s/:]/[A-Za-z]\w*=")  # a slash that should stand between blanks
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")  # blanks in quotes do not end it
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+_VALUE = re.compile(r"""(?:'[^']*'|"[^"]*"|[^,'"])+""")
+_SLASH = re.compile(r"[^/:]/[A-Za-z]\w*=")  # a slash that should stand between blanks
 
 
 def bench_in(settings: Mapping[str, Any], folder: Path, path: str = "") -> Bench:
@@ -145,13 +148,13 @@ def _size(fields: Fields, name: str) -> int | None:
 def size_of(text: Any) -> int | None:
     """A size in bytes; None where it is none.
 
-    >>> size_of("1.5 GB"), size_of(2048), size_of("much")
-    (1610612736, 2048, None)
+    >>> size_of("1.5 GB"), size_of("1 GiB"), size_of(2048), size_of("much"), size_of("0")
+    (1610612736, 1073741824, 2048, None, None)
     """
     if isinstance(text, int):
         return text if text > 0 else None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?B|)", str(text).strip(), re.IGNORECASE)
-    return round(float(found[1]) * _UNITS[found[2].upper()]) if found else None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMGT]?)i?B|)", str(text).strip(), re.IGNORECASE)
+    return round(float(found[1]) * _UNITS[(found[2] or "").upper()]) or None if found else None
 
 
 def entry_in(text: str, threads: int = 1) -> Entry:
@@ -159,27 +162,35 @@ def entry_in(text: str, threads: int = 1) -> Entry:
 
     >>> entry_in("faiss.hnsw M=16,32 / efSearch=40").build
     {'M': [16, 32]}
+    >>> entry_in("milvus uri='my data.db' token='123'").build
+    {'uri': ['my data.db'], 'token': ['123']}
     """
     if _SLASH.search(text):
         raise InputError(
             f"the slash before the parameters of searching stands between blanks; found {text!r}"
         )
     build, _, search = text.partition(" / ")
-    engine, *parameters = build.split() or [""]
+    engine, *parameters = _WORD.findall(build) or [""]
     if not engine or "=" in engine:
         raise InputError(
             f"expected the name of an engine first, such as 'hnswlib M=16 / ef=40', found {text!r}"
         )
-    return Entry(engine, _spelled(parameters, text), _spelled(search.split(), text), threads)
+    return Entry(engine, _spelled(parameters, text), _spelled(_WORD.findall(search), text), threads)
 
 
 def _spelled(parameters: Sequence[str], text: str) -> dict[str, list[Any]]:
     made = {}
     for one in parameters:
-        name, equals, values = one.partition("=")
-        if not equals or not name or not values:
-            raise InputError(f"expected ENGINE NAME=VALUE[,VALUE…] / NAME=VALUE[,VALUE…], found {text!r}")
-        made[name] = [value_of(value) for value in values.split(",")]
+        name, equals, given = one.partition("=")
+        values = _VALUE.findall(given)
+        if not equals or not name or not values or ",".join(values) != given:
+            raise InputError(
+                f"expected ENGINE NAME=VALUE[,VALUE…] / NAME=VALUE[,VALUE…], found {text!r}; "
+                "text with blanks stands in quotes, as in uri='my data.db'"
+            )
+        if name in made:
+            raise InputError(f"{name} is given twice in {text!r}: write its values as {name}=VALUE,VALUE")
+        made[name] = [value_of(value) for value in values]
     return made
 
 
@@ -201,9 +212,12 @@ def range_in(text: str) -> Range | None:
 def value_of(text: str) -> Any:
     """A value as it is written.
 
-    >>> [value_of(text) for text in ("16", "0.5", "true", "8bit")]
-    [16, 0.5, True, '8bit']
+    >>> [value_of(text) for text in ("16", "0.5", "true", "8bit", "'16'")]
+    [16, 0.5, True, '8bit', '16']
     """
+    quoted = _QUOTED.fullmatch(text)
+    if quoted:
+        return quoted[0][1:-1]
     if text in ("true", "false"):
         return text == "true"
     found = range_in(text)

@@ -15,8 +15,10 @@ def read_settings(path: str | Path) -> Mapping[str, Any]:
     """The settings in a TOML or JSON file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise FormatError(f"expected settings in {_language(path)}, found no text", str(path)) from None
     try:
         made = json.loads(text) if str(path).endswith(".json") else tomllib.loads(text)
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:

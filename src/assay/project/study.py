@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,9 +49,10 @@ def _of_folder(folder: str | os.PathLike[str], k: int | None, policy: str | None
     if not known:
         raise InputError(f"{folder} holds no trials: `assay bench … -o {folder}` makes some")
     _refuse_k(known, k, os.fspath(folder))
-    way, fitted = one_way(known, mode), _fitted(results, known)
+    there = [one for one in known if k in (None, one.k)]
+    way, fitted = one_way(there, mode), _fitted(results, there)
     made = []
-    for one in known:
+    for one in there:
         if one.mode == way and one.recall is None:
             made.append(Observed(one, published=published(one)))
         elif one.mode == way:
@@ -73,14 +72,9 @@ def _refuse_k(trials: Sequence[Trial], k: int | None, source: str) -> None:
 
 def _fitted(results: Results, trials: Sequence[Trial]) -> set[str]:
     """The keys of the trials whose parameters were found by their answers to all queries."""
-    matched = _kept(results.folder / "matched.json")
+    matched = results.entries("matched").values()
     made = {one.key for one in trials if any(_is_match(one, entry) for entry in matched)}
-    return made | {one["key"] for entry in _kept(results.folder / "tuned.json") for one in entry["tried"]}
-
-
-def _kept(path: Path) -> list[dict[str, Any]]:
-    """What a sweep looked for and found, from one of its files; nothing where there is none."""
-    return list(json.loads(path.read_bytes()).values()) if path.exists() else []
+    return made | {one["key"] for entry in results.entries("tuned").values() for one in entry["tried"]}
 
 
 def _is_match(one: Trial, entry: Mapping[str, Any]) -> bool:

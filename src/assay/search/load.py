@@ -203,18 +203,19 @@ class _Sent:
         end, found = self._ask(self._queries[i % len(self._queries)], begin)
         if isinstance(found, SearchError):
             self._problems[i] = found
-        else:
-            self._ends[i] = end
+        self._ends[i] = end
 
     def load(self, clients: int, rate: float | None = None, due: Ticks | None = None) -> Load:
         """What came of it: in an open loop of all that was due, in a closed one of what was sent."""
         starts, ends, problems = self._starts.copy(), self._ends.copy(), dict(self._problems)
         sent, last = starts >= 0, max(int(ends.max()), int(starts.max()))
         wanted = sent if due is None else np.full(len(sent), True)
-        latencies = np.where(ends < 0, -1, ends - (starts if due is None else due))[wanted]
+        failing = ends < 0
+        failing[list(problems)] = True
+        latencies = np.where(failing, -1, ends - (starts if due is None else due))[wanted]
         unsent = Histogram() if due is None else Histogram.of(np.maximum(0, last - due[~sent]).tolist())
         errors = Counter(problem.kind for problem in problems.values())
-        hanging = int((sent & (ends < 0)).sum()) - len(problems)
+        hanging = int((sent & failing).sum()) - len(problems)
         if hanging:
             errors["timeout"] += hanging
         said = next((str(problem) for problem in problems.values()), "")

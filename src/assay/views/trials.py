@@ -115,7 +115,7 @@ def _columns(trials: Sequence[Trial]) -> dict[str, Callable[[Trial], str]]:
         "build": lambda t: spelled(t.build) or _NONE,
         "search": lambda t: spelled(t.search) or _NONE,
         f"R@{k}": lambda t: _estimate(t.recall) if t.recall else _stated_recall(t, k),
-        f"Robustness-0.9@{k}": _robustness,
+        f"Robustness-0.9@{k}": lambda t: _robustness(t, k),
         "no hit": lambda t: _number(t.zero_hits),
     }
     made |= _asked(trials)
@@ -143,12 +143,12 @@ def _asked(trials: Sequence[Trial]) -> dict[str, Callable[[Trial], str]]:
     return made
 
 
-def _robustness(trial: Trial) -> str:
-    """Robustness at δ = .9, marked where others state it."""
+def _robustness(trial: Trial, k: int) -> str:
+    """Robustness at δ = .9, marked where others state it, with its K where the column is of another."""
     if trial.robustness(0.9):
         return _estimate(trial.robustness(0.9))
     stated = _estimate(Observed(trial, published=published(trial)).robustness(0.9))
-    return stated if stated == _NONE else f"{stated} *"
+    return stated if stated == _NONE else f"{stated} *" + f" (K = {trial.k})" * (trial.k != k)
 
 
 def _objective(trial: Trial) -> str:

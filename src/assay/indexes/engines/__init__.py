@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from assay.core.errors import InputError, MissingExtraError
+from assay.core.errors import EngineError, InputError, MissingExtraError
 from assay.core.parameters import Parameter, parameters, wrong
 from assay.indexes.index import Index
 
@@ -97,14 +97,33 @@ def others() -> dict[str, str]:
 
 def load(name: str) -> type[Index]:
     """The class of an engine."""
+    points = list(entry_points(group=GROUP, name=name))
+    homes = ["Assay"] * (name in ENGINES) + [_whose(point) for point in points]
+    if len(homes) > 1:
+        raise InputError(f"{name} names {len(homes)} engines, of {' and of '.join(homes)}: rename one")
+    if points:
+        return _foreign(points[0])
     if name in ENGINES:
         return _own(name, ENGINES[name])
-    for point in entry_points(group=GROUP):
-        if point.name == name:
-            return point.load()  # type: ignore[no-any-return]
     near = get_close_matches(name, names(), n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names())}"
     raise InputError(f"there is no engine {name!r}; {hint}")
+
+
+def _foreign(point: EntryPoint) -> type[Index]:
+    """The class of an engine of another package."""
+    whose = f"the engine {point.name} of {_whose(point)}"
+    try:
+        found = point.load()
+    except Exception as error:
+        raise EngineError(f"{whose} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(found, type) or not issubclass(found, Index):
+        raise EngineError(f"{whose} is no engine: expected a class made from assay.indexes.index.Index")
+    return found
+
+
+def _whose(point: EntryPoint) -> str:
+    return f"{point.dist.name if point.dist else 'a package'} ({point.value})"
 
 
 def _own(name: str, engine: Engine) -> type[Index]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,7 @@ _SETTINGS = (
     "log_statement=none",
 )
 _PATIENCE = 60.0  # seconds
-_LONGEST = 80  # characters: the path of a socket must be short
+_PLAIN = re.compile(r"[\w/.-]{1,80}", re.ASCII)  # the path of a socket is short and stands in an address
 
 
 class Server:
@@ -35,8 +36,8 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.programs = _programs()
         self.data, self.log = folder / "data", folder / "postgres.log"
-        far = len(str(self.data)) > _LONGEST
-        self.socket = Path(tempfile.mkdtemp(prefix="assay-")) if far else self.data
+        plain = _PLAIN.fullmatch(str(self.data))
+        self.socket = self.data if plain else Path(tempfile.mkdtemp(prefix="assay-"))
         self.url = f"postgresql://assay@/postgres?host={self.socket}"
         self.process: subprocess.Popen[bytes] | None = None
 

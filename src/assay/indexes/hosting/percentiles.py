@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.stats.histograms import PERCENTILES, fewest
+from assay.stats.intervals import place
 
 __all__ = ["PERCENTILES", "fewest", "latency", "percentile_ms"]
 
@@ -14,7 +15,8 @@ def percentile_ms(latencies: NDArray[np.int64], percentile: float) -> float | No
     """A percentile of latencies (nanoseconds) in milliseconds; None where there are too few."""
     if len(latencies) < fewest(percentile):
         return None
-    return float(np.percentile(latencies, percentile, method="inverted_cdf")) / 1e6
+    at = place(len(latencies), percentile / 100)
+    return float(np.partition(latencies, at)[at]) / 1e6
 
 
 def latency(latencies: NDArray[np.int64]) -> dict[str, float | None]:

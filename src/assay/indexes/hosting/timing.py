@@ -23,6 +23,7 @@ Ticks = NDArray[np.int64]  # nanoseconds
 Search = Callable[[NDArray[Any], int], NDArray[np.int64]]
 Ask = Callable[[Any, int], Any]  # a search for one query
 
+_SAID = 2000  # characters of an error that are kept
 _SPIN = 200_000  # nanoseconds before a query is due in which the clock is watched, not slept
 
 
@@ -65,8 +66,9 @@ class Loop(NamedTuple):
     """When each request was sent and answered."""
 
     starts: Ticks
-    ends: Ticks  # −1: failed
+    ends: Ticks  # of those that failed, too
     found: list[Any]
+    failed: NDArray[np.bool_]
     problem: str
 
 
@@ -108,21 +110,22 @@ def scheduled(search: Search, rows: Sequence[Any], k: int, due: Ticks, clients: 
 def closed_loop(search: Ask, rows: Sequence[Any], k: int, clock: Clock) -> Loop:
     """Ask for each row as soon as the last is answered, and do nothing else meanwhile."""
     now, n, problem = clock.now, len(rows), ""
-    starts, ends, found = [0] * n, [-1] * n, [None] * n
+    starts, ends, found, failed = [0] * n, [0] * n, [None] * n, np.zeros(n, np.bool_)
     for i, row in enumerate(rows):
         starts[i] = now()
         try:
             found[i] = search(row, k)
             ends[i] = now()
         except Exception as error:
+            ends[i], failed[i] = now(), True
             problem = problem or _said(error)
-    return Loop(np.array(starts, np.int64), np.array(ends, np.int64), found, problem)
+    return Loop(np.array(starts, np.int64), np.array(ends, np.int64), found, failed, problem)
 
 
 def open_loop(search: Ask, rows: Sequence[Any], k: int, due: Ticks, clock: Clock, clients: int = 1) -> Loop:
     """Ask for each row when it is due, or as soon after as a client is free."""
     n = len(due)
-    loop = Loop(np.zeros(n, np.int64), np.zeros(n, np.int64), [None] * n, "")
+    loop = Loop(np.zeros(n, np.int64), np.zeros(n, np.int64), [None] * n, np.zeros(n, np.bool_), "")
     problems: list[str] = []
     numbers = count()
 
@@ -134,7 +137,7 @@ def open_loop(search: Ask, rows: Sequence[Any], k: int, due: Ticks, clock: Clock
                 loop.found[i] = search(rows[i], k)
                 loop.ends[i] = clock.now()
             except Exception as error:
-                loop.ends[i] = -1
+                loop.ends[i], loop.failed[i] = clock.now(), True
                 problems.append(_said(error))
 
     threads = [Thread(target=serve, daemon=True) for _ in range(clients - 1)]
@@ -164,13 +167,13 @@ def schedule(rate: float, n: int, seed: int | None = None) -> Ticks:
 
 
 def _timed(loop: Loop, k: int) -> Timed:
-    failed = loop.ends < 0
+    failed = loop.failed
     latencies = np.where(failed, -1, loop.ends - loop.starts)
     found = np.full((len(loop.found), k), -1, np.int64)
     for i in np.flatnonzero(~failed):
         found[i] = _checked(loop.found[i], 1, k)[0]
-    seconds = (max(loop.ends.max(), loop.starts.max()) - loop.starts.min()) / 1e9
     began = int(loop.starts.min())
+    seconds = (int(loop.ends.max()) - began) / 1e9
     return Timed(found, float(seconds), latencies, int(failed.sum()), loop.problem, began)
 
 
@@ -191,7 +194,17 @@ def _checked(answer: Any, n: int, k: int) -> NDArray[np.int64]:
 
 
 def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {words(error)}"
+
+
+def words(error: BaseException) -> str:
+    """What an error says, without what a terminal would obey, and not for ever.
+
+    >>> words(ValueError("\x1b[31mred"))
+    ' [31mred'
+    """
+    said = "".join(c if c.isprintable() or c == "\n" else " " for c in str(error)[: 2 * _SAID])
+    return said if len(said) <= _SAID else f"{said[:_SAID]} …"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.errors import InputError
+from assay.core.errors import InputError, StoreError
 from assay.core.vectors import Mapped, Matrix, Neighbors, Vectors
 from assay.core.vectors_check import refuse_faults, refuse_mismatch
 from assay.core.vectors_digest import digest
@@ -75,11 +75,16 @@ def as_engines_take(vectors: Vectors, metric: str, path: str | os.PathLike[str])
         and not vectors.lead
     ):
         return vectors
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "wb") as file:
-        for _, block in vectors.blocks(_ROWS):
-            rows = unit(block) if metric == "cosine" else block
-            file.write(np.ascontiguousarray(rows, np.float32).tobytes())
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "wb") as file:
+            for _, block in vectors.blocks(_ROWS):
+                rows = unit(block) if metric == "cosine" else block
+                file.write(np.ascontiguousarray(rows, np.float32).tobytes())
+    except OSError as error:
+        raise StoreError(
+            f"{path}: the vectors for the engines cannot be written ({error.strerror})"
+        ) from None
     return Mapped(str(path), vectors.shape, np.dtype(np.float32))
 
 

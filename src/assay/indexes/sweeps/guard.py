@@ -31,17 +31,19 @@ class Hard(NamedTuple):
 def hard_queries(base: Vectors, metric: str, seed: int = 0) -> Hard | None:
     """Queries between vectors of the base, with their truth; None where the base cannot tell.
 
-    It is too small, of too few dimensions, or so many of its vectors are equal that most queries have ties
-    at K: then nearly every answer is a hit.
+    It is too small, of too few dimensions or too large numbers, or so many of its vectors are equal that
+    most queries have ties at K: then nearly every answer is a hit.
     """
     if len(base) < FEWEST or base.d < FLATTEST:
         return None
     rng = np.random.default_rng(seed)
-    ends = [base.take(rng.integers(0, len(base), QUERIES)).astype(np.float32) for _ in range(2)]
+    ends = [base.take(rng.integers(0, len(base), QUERIES)).astype(np.float64) for _ in range(2)]
     made = (ends[0] + ends[1]) / 2
-    made += rng.normal(0, made.std() or 1.0, made.shape).astype(np.float32)
+    made += rng.normal(0, made.std() or 1.0, made.shape)
     if metric == "cosine":
         made /= np.linalg.norm(made, axis=1, keepdims=True)
+    if np.abs(made).max() > np.finfo(np.float32).max:
+        return None
     queries = Held(made.astype(np.float32))
     found = truth(base, queries, K + 1, metric)
     if _tied(found):

@@ -11,6 +11,7 @@ indexes/KEY/                    an index that was built, until its trials are do
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -24,11 +25,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.core.errors import FormatError, InputError
+from assay.core.errors import FormatError, InputError, StoreError
 from assay.core.files import put_in_place
 from assay.indexes.hosting.timing import Timed
 
-_TRIAL, _SWEEP = ("engine",), ("data",)  # without which a file says nothing
+_TRIAL, _SWEEP = ("engine",), ("data", "sources", "options")  # without which a file says nothing
 
 
 class Repetition(NamedTuple):
@@ -66,17 +67,21 @@ class Results:
 
     def entry(self, name: str, key: str) -> dict[str, Any] | None:
         """What is kept under a key in `matched.json` or `tuned.json`; None where nothing is."""
-        return (_read_json(self.folder / f"{name}.json") or {}).get(key)
+        return self.entries(name).get(key)
+
+    def entries(self, name: str) -> dict[str, Any]:
+        """All that is kept in `matched.json` or `tuned.json`."""
+        return _read_json(self.folder / f"{name}.json") or {}
 
     def put_entry(self, name: str, key: str, found: Mapping[str, Any]) -> None:
         """Keep something under a key beside what is there."""
-        path = self.folder / f"{name}.json"
-        _write_json(path, (_read_json(path) or {}) | {key: found})
+        _write_json(self.folder / f"{name}.json", self.entries(name) | {key: found})
 
     def repetitions(self, key: str) -> list[int]:
         """The repetitions of a trial that are there."""
-        found = (self.folder / "trials" / key).glob("repetition-*.parquet")
-        return sorted(int(path.stem.partition("-")[2]) for path in found)
+        found = (path.stem for path in (self.folder / "trials" / key).glob("repetition-*.parquet"))
+        numbers = (name.removeprefix("repetition-") for name in found)
+        return sorted(int(number) for number in numbers if number.isdecimal())  # no copies by other tools
 
     def put_repetition(
         self, key: str, number: int, found: Repetition, hits: NDArray[np.int64] | None = None
@@ -114,11 +119,11 @@ class Results:
             about,
         )
 
-    def mean_hits(self, key: str) -> float | None:
-        """The mean number of hits in the first pass, as scored when it was kept; None where it was not."""
+    def first_hits(self, key: str, n: int) -> NDArray[np.int64] | None:
+        """The hits of the first n requests of the first pass, as scored when it was kept; None where not."""
         first = self._part(key, self.repetitions(key)[0])
-        found: float | None = pl.scan_parquet(first).select(pl.col("hits").mean()).collect().item()
-        return found
+        found = pl.scan_parquet(first).select("hits").head(n).collect()["hits"]
+        return None if found.null_count() else found.cast(pl.Int64).to_numpy()
 
     def _part(self, key: str, number: int) -> Path:
         return self.folder / "trials" / key / f"repetition-{number}.parquet"
@@ -149,8 +154,12 @@ class Results:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep others out of the folder, and clear away what one that was killed left half-written."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / ".lock", "w") as file:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = open(self.folder / ".lock", "w")  # noqa: SIM115  # closed below
+        except OSError as error:
+            raise self.unwritable(error) from None
+        with lock as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -162,13 +171,30 @@ class Results:
             shutil.rmtree(self.folder / "vectors", ignore_errors=True)
             yield
 
+    def refuse_place(self) -> None:
+        """Refuse a folder that cannot be made or written to, before any work is done for it."""
+        there = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise self.unwritable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+
+    def unwritable(self, error: OSError) -> StoreError:
+        """What is said of a folder that cannot be written to."""
+        return StoreError(
+            f"results are kept in {self.folder}, which cannot be written ({error.strerror}): "
+            "name another folder (-o)"
+        )
+
     def put_about(self, found: Mapping[str, Any]) -> None:
         """Remember what the sweep is of."""
         _write_json(self.folder / "sweep.json", found)
 
     def known_about(self) -> dict[str, Any] | None:
         """What the sweep is of; None where nobody said so."""
-        return _read_json(self.folder / "sweep.json", _SWEEP)
+        path = self.folder / "sweep.json"
+        found = _read_json(path, _SWEEP)
+        if found is not None and "digests" not in found["data"]:
+            raise _damaged(path, "it does not say which data it is of")
+        return found
 
     def about(self) -> dict[str, Any]:
         """What the sweep is of."""

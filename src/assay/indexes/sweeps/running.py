@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,15 +19,23 @@ from assay.indexes.sweeps.results import Repetition, once
 _AHEAD = 50_000_000  # nanoseconds from now to the start of a schedule: every client is ready by then
 
 
-def run(index: Living, case: Case, queries: Vectors, k: int, warmup: int, number: int) -> Repetition:
-    """One pass, after a warm-up that is thrown away."""
+def run(
+    index: Living,
+    case: Case,
+    queries: Vectors,
+    k: int,
+    warmup: int,
+    number: int,
+    told: Callable[[float], None] = lambda rate: None,
+) -> Repetition:
+    """One pass, after a warm-up that is thrown away; the rates that are tried are told."""
     asking = case.asking
     crew = index.crew(1 if asking.mode == "batch" else min(asking.clients, len(queries)))
     for hosted in crew:
         hosted.ask("set_search", dict(case.search))
         hosted.ask("warm", queries, k, warmup)
     if asking.mode == "capacity":
-        return _capacity(crew, asking, queries, k, number)
+        return _capacity(crew, asking, queries, k, number, told)
     return once(_sound(_timed(crew, asking, queries, k, number)), len(queries))
 
 
@@ -91,16 +100,23 @@ def merged(parts: list[Timed]) -> Timed:
     )
 
 
-def _capacity(crew: list[Hosted], asking: Asking, queries: Vectors, k: int, number: int) -> Repetition:
+def _capacity(
+    crew: list[Hosted],
+    asking: Asking,
+    queries: Vectors,
+    k: int,
+    number: int,
+    told: Callable[[float], None],
+) -> Repetition:
     assert asking.percentile is not None
     assert asking.within_ms is not None
     closed = _sound(_closed(crew, asking, queries, k))
-    found = capacity(
-        lambda rate: _offered(crew, asking, queries, k, rate, number),
-        asking.percentile,
-        asking.within_ms,
-        achieved(closed),
-    )
+
+    def offer(rate: float) -> Timed:
+        told(rate)
+        return _offered(crew, asking, queries, k, rate, number)
+
+    found = capacity(offer, asking.percentile, asking.within_ms, achieved(closed))
     extra = {"capacity": found.rate, "probes": [probe._asdict() for probe in found.probes]}
     return once(found.best or closed, len(queries), extra)
 

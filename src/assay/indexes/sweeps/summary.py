@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from assay.core.errors import InputError
+from assay.core.vectors import Positions
 from assay.indexes.exact.distances import Doubles
-from assay.indexes.hits import Hits, Judge
+from assay.indexes.hits import Hits, Judge, first
 from assay.indexes.hosting.load import SATURATED
 from assay.indexes.hosting.percentiles import latency
 from assay.indexes.sweeps.data import Data
@@ -48,7 +49,8 @@ def trial(
     passes = [results.repetition(key, number) for number in numbers]
     figures = _timed(passes, known) if passes else {}
     remarks = dict.fromkeys(one.extra.get("remark", "") for one in passes)
-    told["note"] = "; ".join(filter(None, (known.get("note"), *remarks)))
+    odd = _odd(passes[0].ids, known.get("n") or _n(results)) if passes else []
+    told["note"] = "; ".join(filter(None, (known.get("note"), *remarks, *odd)))
     if judge is not None and _can_be_judged(known, judge, key):
         told |= {"k": judge.k, "policy": judge.policy}
         figures |= _scored(passes, judge, deltas, level) if passes else {}
@@ -56,6 +58,25 @@ def trial(
         said = f"{known['k']} neighbours were asked for: no score at {judge.k}"
         told["note"] = "; ".join(filter(None, (said, told["note"])))
     return Trial(key=key, asking=asking, **told, **figures)
+
+
+def _n(results: Results) -> int | None:
+    """How many vectors the sweep searches, for trials of others, which do not say it."""
+    about = results.known_about()
+    return None if about is None else about["data"].get("n")
+
+
+def _odd(ids: Positions, n: int | None) -> list[str]:
+    """What no index should return: misses, all of them, but somebody should look.
+
+    >>> _odd(np.array([[0, 7, 7], [3, 9, -1]]), 8)
+    ['1 of 6 ids returned lies outside the base', '1 of 6 was returned before for the same query']
+    """
+    outside = int(((ids < -1) | (ids >= n)).sum()) if n is not None else 0
+    again = int((~first(ids) & (ids >= 0)).sum())
+    lie, were = ("lies" if outside == 1 else "lie"), ("was" if again == 1 else "were")
+    said = [f"{outside:,} of {ids.size:,} ids returned {lie} outside the base"] if outside else []
+    return said + ([f"{again:,} of {ids.size:,} {were} returned before for the same query"] if again else [])
 
 
 def _can_be_judged(known: dict[str, Any], judge: Judge, key: str) -> bool:
@@ -79,11 +100,11 @@ def quick(results: Results, key: str, data: Data) -> tuple[float | None, float |
     if not passes:
         return None, None, None
     made = _timed(passes, {})
-    hits = results.mean_hits(key)
     qps = made["qps"].median if "qps" in made else None
-    asked = data.truth.positions[passes[0].queries, : data.k]
-    known = np.mean((asked >= 0).any(axis=1))
-    recall = None if hits is None or not known else float(hits / data.k / known)
+    asked = passes[0].queries[: len(data.queries)]  # every query once
+    known = (data.truth.positions[asked, : data.k] >= 0).any(axis=1)
+    hits = results.first_hits(key, len(asked))
+    recall = None if hits is None or not known.any() else float(np.mean(hits[known] / data.k))
     return recall, qps, made.get("latency", {}).get("p50_ms")
 
 
@@ -132,7 +153,7 @@ def _timed(passes: list[Repetition], known: dict[str, Any]) -> dict[str, Any]:
     if len(latencies):
         good = latencies[latencies >= 0]
         made |= {"latency": latency(good), "samples": len(good)}
-    if offered is not None:  # what failed was answered in time, too
+    if offered is not None:  # what failed is finished, too
         rates = [len(one.queries) / s for one, s in zip(passes, lasting, strict=True)]
         made |= {"offered": offered, "saturated": bool(np.median(rates) < SATURATED * offered)}
     return made

@@ -6,6 +6,7 @@ a slow minute of the machine falls on all of them. Every pass is kept as soon as
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import AssayError, ConfigurationError, EngineError
+from assay.core.errors import AssayError, ConfigurationError, EngineError, StoreError
 from assay.core.vectors import METRICS, Vectors
 from assay.indexes.choice.matched import Match, Probe, Probing, match
 from assay.indexes.hits import Judge
@@ -27,6 +28,8 @@ from assay.indexes.sweeps.living import Living
 from assay.indexes.sweeps.plan import Asking, Build, Case, contents, machine, name_of
 from assay.indexes.sweeps.results import Results
 from assay.indexes.sweeps.running import run
+
+_LEAST_ROOM = 1 << 20  # bytes on a disk that is not full
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,9 @@ class Options:
 class Event(NamedTuple):
     """What happens in a sweep, for whoever watches."""
 
-    what: str  # known, building, matching, matched, skipped, built, passed, done, failed
+    what: str  # known, building, matching, matched, skipped, built, passing, passed, done, failed
     key: str
-    number: int = 0  # of the repetition
+    number: int = 0  # of the repetition, from 1
     said: str = ""
 
 
@@ -310,9 +313,11 @@ class _Round:
         try:
             self._refuse_broken(of_it[0])
             made.begin(lambda hosted: indexed(hosted, self.hard))
-        except (EngineError, AssayError, OSError) as error:
+        except (AssayError, OSError) as error:
             made.close()
+            full = self._is_full(error)
             self.results.forget_index(key)
+            _refuse_full(error, full)
             for planned in of_it:
                 self._failed(planned, str(error), {})
             return None
@@ -325,6 +330,11 @@ class _Round:
                 self._remember(planned, made.about)
                 self.watch(Event("built", planned.key))
         return made
+
+    def _is_full(self, error: Exception) -> bool:
+        """Whether an error comes of a full disk; engines have many words for it."""
+        left = shutil.disk_usage(self.results.folder).free
+        return left < _LEAST_ROOM or os.strerror(errno.ENOSPC) in str(error)
 
     def _refuse_broken(self, planned: Planned) -> None:
         build = planned.case.build
@@ -342,6 +352,7 @@ class _Round:
                 if not self._spared(planned, probing):
                     self._find(planned, probing)
             except (AssayError, OSError) as error:
+                _refuse_full(error, self._is_full(error))
                 self._failed(planned, str(error), index.about)
         if any(planned.case.wanted for planned in of_it):
             self._plan_anew(of_it)
@@ -410,10 +421,17 @@ class _Round:
         if planned.key in self.over:
             return
         data = self.sweep.data
+
+        def told(rate: float | None = None) -> None:
+            said = f"at {rate:,.{0 if rate >= 10 else 2}f}/s" if rate else ""
+            self.watch(Event("passing", planned.key, number + 1, said))
+
+        told()
         try:
-            found = run(index, planned.case, self.queries, data.k, self.options.warmup, number)
+            found = run(index, planned.case, self.queries, data.k, self.options.warmup, number, told)
             said = index.hosted().ask("remark", self.queries)
         except (AssayError, OSError) as error:
+            _refuse_full(error, self._is_full(error))
             self._failed(planned, str(error), index.about)
             return
         hits = self.judge.of_requests(found.queries, found.ids)
@@ -450,6 +468,14 @@ class _Round:
         }
         state = {"status": status, "reason": reason, "machine": self.sweep.machine}
         self.results.put_trial(planned.key, record | state)
+
+
+def _refuse_full(error: Exception, full: bool) -> None:
+    """End the sweep where the disk is full: that is no engine's fault, and the others would fail alike."""
+    if isinstance(error, StoreError):
+        raise error
+    if full:
+        raise StoreError(f"{error}; make room on the disk, and the same command goes on") from None
 
 
 def _free() -> int:
