@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +62,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         write_vectors(BASE, "base.fbin")
         write_vectors(QUERIES, "queries.fbin")
         Path("bench.toml").write_text(BENCH)
+        Path("tables.toml").write_text(
+            BENCH.replace("[data]", "[[data]]").replace('metric = "l2"\nk = 5', "")
+        )
         yield folder
 
 
@@ -215,6 +219,9 @@ def test_every_format_shows_every_engine(
         ([*DATA, "--index", "annoy / search_k=1..9"], "a range is searched for the value that comes nearest"),
         ([*DATA, "--index", "annoy", "--recall", "0.9"], "a recall to be reached (--recall) needs"),
         ([*DATA, "--index", "annoy", "--recall", "2"], "run.recall: expected a share above 0 and at most 1"),
+        ([*DATA, "--index", "annoy M=8 /ef=4"], "stands between blanks; found 'annoy M=8 /ef=4'"),
+        (["tables.toml"], "data: expected a table, found [{'base': 'base.fbin', 'queries': 'queries.fbin'}]"),
+        ([*DATA, "--index", "annoy", "-o", "/proc/none"], "which cannot be written (No such file"),
         ([*DATA, "--index", "annoy", "--limit", "0"], "data.limit: expected a whole number of at least 1"),
         ([*DATA, "--index", "annoy", "--save", " "], "--save expects a name, found none"),
         ([*DATA, "--index", "annoy", "-o", "bench.toml"], "in a folder, and bench.toml is a file"),
@@ -238,7 +245,7 @@ def test_wrong_use_is_told_and_leaves_nothing(
 
 def test_rates_and_objectives_are_asked_alone(capsys: pytest.CaptureFixture[str]) -> None:
     argv = [*DATA, "-o", "asked", "--repetitions", "1", "--index", "misbehaving", "--seconds", "0.1"]
-    code, out, _ = said(
+    code, out, err = said(
         capsys, *argv, "--rate", "2000", "--clients", "2", "--objective", "p50=1000", "--format", "json"
     )
     opened, capacity = json.loads(out)["trials"]
@@ -247,6 +254,8 @@ def test_rates_and_objectives_are_asked_alone(capsys: pytest.CaptureFixture[str]
     assert opened["samples"] == 1000  # enough for a p99, though a tenth of a second has fewer
     assert (capacity["mode"], capacity["asking"]["within_ms"]) == ("capacity", 1000.0)
     assert capacity["capacity"]["median"] > 0
+    way = "capacity percentile=50 within_ms=1000 clients=2"
+    assert len(re.findall(rf"passing: misbehaving \({way}\): pass 1 at [\d,.]+/s\n", err)) >= 2
 
 
 def test_a_range_is_searched_for_each_recall(capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,7 +286,7 @@ def test_a_trial_whose_value_is_looked_for_takes_its_name_when_it_is_found() -> 
         seen.update(live.states.values())
 
     sweep.run(watch)
-    assert {"waiting", "building", "matching", "matched"} < seen
+    assert {"waiting", "building", "matching", "matched", "pass 1", "1/3"} < seen
     assert live.states == dict.fromkeys((planned.key for planned in sweep.planned), "done")
     assert all(planned.case.wanted is None for planned in sweep.planned)
 
@@ -342,6 +351,19 @@ def test_results_of_others_stand_beside_ours(capsys: pytest.CaptureFixture[str])
     assert code == 2
     assert "other.hdf5: is of 11 queries" in err
     assert said(capsys, "show", "beside")[0] == 0
+    assert "at most 5 neighbours were asked for" in said(capsys, "show", "beside", "-k", "6")[2]
+
+
+def test_every_query_counts_once_in_what_is_told_of_an_open_loop(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--rate", "2000", "--seconds", "0.1", "--repetitions", "1", "--warmup", "0", "--limit", "37"]
+    _, out, err = said(
+        capsys, *DATA, *asked, "-o", "weighed", "--index", "misbehaving / rows=300", "--format", "json"
+    )
+    (found,) = json.loads(out)["trials"]
+    assert found["samples"] == 1000  # no multiple of 37
+    assert f"(open rate=2000): R@5 {found['measures']['R@5']['value']:.4f}, " in err
 
 
 def test_answers_to_other_queries_are_refused_before_anything_is_written(
@@ -482,7 +504,7 @@ def test_time_goes_by_in_the_table_while_nothing_happens(monkeypatch: pytest.Mon
             shown = b""
             while shown.count(b"building") < 3:
                 shown += os.read(ours, 65536)
-        os.set_blocking(ours, False)
-        shown += os.read(ours, 65536)
-    os.close(ours)
+    with suppress(OSError), os.fdopen(ours, "rb", 0) as rest:  # a closed terminal ends with an error
+        while piece := rest.read(65536):
+            shown += piece
     assert re.search(rb"\x1b\[4A\x1b\[J$", shown)

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -219,3 +220,23 @@ def test_trials_that_are_not_there_are_wrong_use(capsys: pytest.CaptureFixture[s
     code, out, err = said(capsys, "nowhere.csv")
     assert (code, out) == (2, "")
     assert "nowhere.csv" in err
+
+
+def test_of_trials_at_several_k_those_at_the_k_that_is_asked_for_are_reported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for k in (5, 10):
+        index = ["--index", "faiss.ivfflat nlist=64 / nprobe=2"]
+        assert run(["bench", *DATA, "-k", str(k), "--mode", "single", *index, "-o", "several"]) == 0
+    code, _, err = said(capsys, "several")
+    assert (code, "trials are scored at K = 5 and 10: choose one with -k" in err) == (2, True)
+    for k in (5, 10):
+        code, out, _ = said(capsys, "several", "-k", str(k), "--format", "json")
+        assert (code, json.loads(out)["k"]) == (0, k)
+
+
+def test_damage_to_what_a_sweep_looked_for_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree("sweep", "damaged")
+    Path("damaged/matched.json").write_text("{")
+    code, _, err = said(capsys, "damaged")
+    assert (code, "matched.json: is damaged" in err) == (2, True)

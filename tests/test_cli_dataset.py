@@ -126,6 +126,35 @@ def test_faults_are_found_and_leave_with_two(capsys: pytest.CaptureFixture[str])
     assert said(capsys, "check", "a.npy", "--metric", "ip")[0] == 0
 
 
+def test_what_has_no_distance_does_not_pass_the_check(capsys: pytest.CaptureFixture[str]) -> None:
+    for rows, problem in (
+        (np.full((2, 3), 1e300), "2 of 2 rows hold numbers beyond 1e+150, the first at position 0"),
+        (np.ones((0, 3)), "there are no rows"),
+    ):
+        np.save("a.npy", rows)
+        code, out, _ = said(capsys, "check", "a.npy", "--metric", "l2")
+        assert code == 2
+        assert problem in out
+
+
+def test_queries_are_not_written_over_their_base(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = said(capsys, "generate", "clusters", "a.fbin", "--queries", "./a.fbin", "--rows", "9")
+    assert (code, Path("a.fbin").exists()) == (2, False)
+    assert "./a.fbin is the file of the base: write the queries to another" in err
+
+
+def test_the_type_that_is_told_is_that_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = said(capsys, "generate", "clusters", "a.fbin", "--rows", "9", "-d", "4", "--dtype", "uint8")
+    assert err == "a.fbin: 9 rows of 4 float32\n"
+
+
+def test_every_command_has_examples_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("export", "generate", "show", "check"):
+        code, out, _ = said(capsys, name, "--help")
+        assert code == 0
+        assert f"examples:\n  assay dataset {name} " in out
+
+
 def test_every_style_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
     write_vectors(np.zeros((2, 2)), "a.npy")
     for style in ("table", "json", "csv", "md", "html"):

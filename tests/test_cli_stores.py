@@ -1,11 +1,10 @@
 """assay experiments export, import, backup, restore and move."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 
-from assay.cli.stores import add_exchange, exchange
+from assay.cli.experiments import command, parser
 from assay.core.errors import InputError
 from assay.store.store import Store
 from stores import experiment, scores
@@ -23,9 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(*words: str) -> None:
-    made = argparse.ArgumentParser()
-    add_exchange(made.add_subparsers(required=True))
-    assert not exchange(made.parse_args(words))
+    assert command(parser().parse_args(words)) == 0
 
 
 @pytest.mark.parametrize("target", ["out.csv", "out.jsonl", "sqlite:///out.db"])

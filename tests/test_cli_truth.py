@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from assay.cli import call as run
+from assay.cli.truth import Watched
 from assay.core.vectors import Held, Neighbors
 from assay.datasets.vectors import read_neighbors, write_neighbors, write_vectors
 from assay.indexes.exact.truth import truth
@@ -228,3 +229,14 @@ def test_at_least_one_neighbour_is_asked_for(
 ) -> None:
     code, _, err = said(capsys, "base.fbin", "queries.fvecs", "-k", k, "--metric", "l2")
     assert (code, err) == (2, f"assay truth: -k must be 1 or more, found {k}\n")
+
+
+def test_a_log_gets_whole_lines_on_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("assay.cli.truth._RARELY", 0.0)
+    watched = Watched()
+    for done in (1, 50, 100):
+        watched(done, 100)
+    watched.end()
+    assert re.fullmatch(r"truth: 50 %, .* s left\ntruth: 100 %, .* 0 s left\n", capsys.readouterr().err)

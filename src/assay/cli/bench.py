@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 from assay.cli import show
 from assay.cli.bench_report import report, report_options
 from assay.cli.live import Live
-from assay.cli.parsers import add_format, make_group
+from assay.cli.parsers import add_commands, add_format, make_group
 from assay.cli.saving import add_saving, keep
 from assay.cli.truth import Watched
 from assay.core.errors import InputError
@@ -42,9 +43,10 @@ _EXAMPLES = """examples:
   assay bench import results/glove/10/hnswlib/*.hdf5 -o bench-results
   assay bench engines
 
+`assay bench run --help` shows the options of measuring; `run` need not be written.
 A finished trial is never run twice: run the same command again after an interruption, or with more engines.
 
-exit codes: 0 done; 1 a trial failed; 2 wrong use or bad input
+exit codes: 0 done; 1 a trial failed; 2 wrong use or bad input; 130 interrupted, what was finished is kept
 """
 OUT = "bench-results"
 _PASSES = ("repetitions", "warmup", "threads", "memory", "timeout")
@@ -54,11 +56,8 @@ def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     what = "Build and search indexes for real: recall distribution, throughput, latency, memory."
     made = make_group("bench", what, _EXAMPLES, usual="run")
-    commands = made.add_subparsers(dest="action", metavar="COMMAND", required=True)
-    for name, (_, options, said) in ACTIONS.items():
-        part = commands.add_parser(
-            name, help=said, description=f"{said[0].upper()}{said[1:]}.", formatter_class=made.formatter_class
-        )
+    named = {name: said for name, (_, _, said) in ACTIONS.items()}
+    for part, (_, options, _) in zip(add_commands(made, named, _EXAMPLES), ACTIONS.values(), strict=True):
         options(part)
     return made
 
@@ -107,7 +106,7 @@ def _run_options(part: argparse.ArgumentParser) -> None:
         default=[],
         metavar="INDEX",
         help="ENGINE NAME=V,V… / NAME=V,V…: parameters of building, and after the slash of searching; "
-        "may be repeated",
+        "text with blanks, or that looks like a number, stands in quotes; may be repeated",
     )
     part.add_argument(
         "--recall",
@@ -171,14 +170,14 @@ def _sweep(bench: Bench, out: str) -> Sweep:
     """The sweep; a truth that takes long to make is told to a person who waits."""
     progress = Watched()
     try:
-        return bench.sweep(out, progress if sys.stderr.isatty() else None)
+        return bench.sweep(out, progress)
     finally:
         progress.end()
 
 
 def _said(found: Sequence[Trial], out: str) -> None:
     count = f"{len(found)} trial{'s' * (len(found) != 1)} in {out}"
-    print(f"\n{count}; every answer is kept: assay bench show {out}", file=sys.stderr)
+    print(f"\n{count}; every answer is kept: assay bench show {shlex.quote(out)}", file=sys.stderr)
     if any(one.status == "failed" for one in found):
         print("what failed is not run again, unless with --retry", file=sys.stderr)
 
@@ -223,8 +222,9 @@ def bench_of(arguments: argparse.Namespace, settings: dict[str, Any], asked: dic
     run = asked | {name: getattr(arguments, name) for name in _PASSES}
     data = {name: getattr(arguments, name) for name in ("base", "metric", "k", "limit")}
     overridden = settings | {
-        table: dict(settings.get(table, {})) | {name: v for name, v in given.items() if v is not None}
+        table: settings.get(table, {}) | {name: v for name, v in given.items() if v is not None}
         for table, given in (("data", data), ("run", run))
+        if isinstance(settings.get(table, {}), dict)  # what is none is told below
     }
     made = bench_in(overridden, Path(arguments.file or "").parent, arguments.file or "")
     paths = {
@@ -251,7 +251,10 @@ def _show_options(part: argparse.ArgumentParser) -> None:
 
 def _show(arguments: argparse.Namespace) -> int:
     results, judge = judge_of(arguments.folder, k=arguments.k, policy=arguments.ties)
-    print(trials_view(trials(results, judge), arguments.format, results.about()))
+    found = trials(results, judge)
+    if not found:
+        print(f"{arguments.folder} holds no trials yet", file=sys.stderr)
+    print(trials_view(found, arguments.format, results.about()))
     return 0
 
 

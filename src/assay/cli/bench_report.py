@@ -100,7 +100,9 @@ def _placed(one: Observed, study: Study) -> Observed:
 def _can_be_written(one: Observed) -> bool:
     """Whether options say the same parameters: not with blanks or commas in them, nor what is kept secret."""
     values = [*one.trial.build.values(), *one.trial.search.values()]
-    return all(value_of(_word(value)) == value and not set(_word(value)) & set(", …\t\n") for value in values)
+    return all(
+        value_of(_word(value)) == value and not set(_word(value)) & set(", …\t\n'\"") for value in values
+    )
 
 
 def _data(study: Study) -> list[str]:

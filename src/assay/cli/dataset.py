@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable
 
-from assay.cli.parsers import add_format, make_parser
+from assay.cli.parsers import add_commands, add_format, make_parser
 from assay.core.errors import InputError
 from assay.core.vectors import METRICS, TYPES, Vectors
 from assay.core.vectors_check import faults
@@ -48,11 +49,8 @@ _WITHOUT_DISTANCES = ("ivecs", "npy")
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = make_parser("dataset", "Vectors and neighbours: export, generate, show and check them.", _EXAMPLES)
-    commands = made.add_subparsers(dest="action", metavar="COMMAND", required=True)
-    for name, (_, options, what) in ACTIONS.items():
-        part = commands.add_parser(
-            name, help=what, description=f"{what[0].upper()}{what[1:]}.", formatter_class=made.formatter_class
-        )
+    named = {name: what for name, (_, _, what) in ACTIONS.items()}
+    for part, (_, options, _) in zip(add_commands(made, named, _EXAMPLES), ACTIONS.values(), strict=True):
         options(part)
     return made
 
@@ -91,8 +89,7 @@ def _export(arguments: argparse.Namespace) -> int:
 def _export_vectors(arguments: argparse.Namespace) -> None:
     found = _part(files.read_vectors(arguments.source, format=arguments.read), arguments.rows)
     files.write_vectors(found, arguments.target, dtype=arguments.dtype, format=arguments.written)
-    made = files.read_vectors(arguments.target, format=arguments.written)
-    _said(f"{arguments.target}: {len(made):,} rows of {made.d:,} {made.dtype.name}")
+    _said_vectors(arguments.target, arguments.written)
 
 
 def _part(vectors: Vectors, rows: str | None) -> Vectors:
@@ -140,12 +137,16 @@ def _generate(arguments: argparse.Namespace) -> int:
         dtype=arguments.dtype,
         metric=arguments.metric,
     )
-    targets = {arguments.target: made.base}
+    targets = [(arguments.target, made.base)]
     if arguments.queries:
-        targets[arguments.queries] = made.queries
-    for target, vectors in targets.items():
+        base, queries = place(arguments.target), place(arguments.queries)
+        same = os.path.abspath(base.path) == os.path.abspath(queries.path)
+        if same and queries.part in (None, base.part):
+            raise InputError(f"{arguments.queries} is the file of the base: write the queries to another")
+        targets.append((arguments.queries, made.queries))
+    for target, vectors in targets:
         files.write_vectors(vectors, target)
-        _said(f"{target}: {len(vectors):,} rows of {vectors.d:,} {vectors.dtype.name}")
+        _said_vectors(target)
     return 0
 
 
@@ -222,6 +223,12 @@ def _looked(path: str, role: str, metric: str, format: str | None) -> Checked:  
     vectors = files.read_vectors(path, role=role, format=format)
     found = faults(vectors)
     return Checked(path, *vectors.shape, found, found.problems(metric))
+
+
+def _said_vectors(path: str, format: str | None = None) -> None:  # noqa: A002
+    """Say what a file holds that was written."""
+    made = files.read_vectors(path, format=format)
+    _said(f"{path}: {len(made):,} rows of {made.d:,} {made.dtype.name}")
 
 
 def _said(what: str) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from assay.cli import show
-from assay.cli.parsers import add_format, add_store, make_parser
-from assay.cli.stores import add_exchange, exchange, opened
+from assay.cli import show, stores
+from assay.cli.parsers import add_commands, add_format, add_store, make_parser
+from assay.cli.stores import opened
 from assay.core.errors import InputError, UndecidableError
 from assay.core.records import Experiment
 from assay.core.tables import Scores
@@ -37,6 +37,8 @@ _EXAMPLES = """examples:
   assay experiments note nightly "before the new tokenizer"
   assay experiments export experiments.csv
   assay experiments backup store.zip
+  assay experiments restore store.zip copy
+  assay experiments move 'postgresql://team@db/assay?tables=s3://bucket/tables'
   assay experiments gc
 
 An experiment is named by its id, or by its name: the newest of that name. `assay experiments COMMAND --help`
@@ -53,21 +55,20 @@ def parser() -> argparse.ArgumentParser:
     made = make_parser(
         "experiments", "What was tried, on which data, what it gave, and what broke it.", _EXAMPLES
     )
-    commands = made.add_subparsers(dest="action", metavar="COMMAND", required=True)
-    for name, (_, options, what) in ACTIONS.items():
-        part = commands.add_parser(
-            name, help=what, description=f"{what[0].upper()}{what[1:]}.", formatter_class=made.formatter_class
-        )
-        add_store(part)
-        options(part)
-    add_exchange(commands, made.formatter_class)
+    every = ACTIONS | stores.ACTIONS
+    named = {name: what for name, (_, _, what) in every.items()}
+    for name, part in zip(named, add_commands(made, named, _EXAMPLES), strict=True):
+        if name in ACTIONS:
+            add_store(part)
+        every[name][1](part)
     return made
 
 
 def command(arguments: argparse.Namespace) -> int:
     """Do what was asked of the store; the result is the exit code."""
-    if arguments.action not in ACTIONS:
-        return exchange(arguments) or 0
+    if arguments.action in stores.ACTIONS:
+        stores.ACTIONS[arguments.action][0](arguments)
+        return 0
     with opened(arguments) as store:
         return ACTIONS[arguments.action][0](store, arguments)
 

@@ -8,10 +8,10 @@ from threading import Event as Flag
 from threading import Lock, Thread
 from typing import Self, TextIO
 
-from assay.indexes.sweeps.plan import told
+from assay.indexes.sweeps.plan import Case, told
 from assay.indexes.sweeps.summary import quick
 from assay.indexes.sweeps.sweep import Event, Sweep
-from assay.indexes.trials import spelled
+from assay.indexes.trials import spelled, way_of
 from assay.views.trials import LiveRow, live_table, told_in_words
 
 _PAUSE = 0.1  # seconds between two drawings
@@ -20,7 +20,11 @@ _ENDED = ("done", "done before", "failed", "failed before")
 
 
 class Live:
-    """The trials of a sweep and how far each is."""
+    """The trials of a sweep and how far each is.
+
+    Only a thread of its own draws, and Ctrl-C never stops that one half-way: the next drawing would begin
+    on the wrong line.
+    """
 
     def __init__(self, sweep: Sweep, stream: TextIO) -> None:
         self.sweep, self.stream = sweep, stream
@@ -28,9 +32,9 @@ class Live:
         self.states = {planned.key: "waiting" for planned in sweep.planned}
         self.figures: dict[str, tuple[float | None, float | None, float | None]] = {}
         self.names = {planned.key: planned.case for planned in sweep.planned}
-        self.lines, self.due, self.begin = 0, 0.0, time.monotonic()
-        self._lock, self._over = Lock(), Flag()
-        self._ticking = Thread(target=self._tick, daemon=True)
+        self.lines, self.begin = 0, time.monotonic()
+        self._lock, self._changed, self._over = Lock(), Flag(), Flag()
+        self._drawing = Thread(target=self._draw, daemon=True)
 
     def __call__(self, event: Event) -> None:
         """Note what happened."""
@@ -43,8 +47,7 @@ class Live:
             self.figures[event.key] = quick(self.sweep.results, event.key, self.sweep.data)
         if not self.drawn:
             self._say(event, failed or event.said)
-        elif time.monotonic() >= self.due or event.what == "failed":
-            self.draw()
+        self._changed.set()
 
     def _rename(self, event: Event) -> None:
         """Take up the trials whose values were found."""
@@ -62,23 +65,27 @@ class Live:
     def _state(self, event: Event, failed: str | None) -> str:
         if event.what == "known":
             return "done before" if failed is None else "failed before"
+        if event.what == "passing":
+            return f"pass {event.number} {event.said}".rstrip()
         return f"{event.number}/{self.sweep.options.repetitions}" if event.what == "passed" else event.what
 
     def _say(self, event: Event, said: str) -> None:
-        """One line for what is finished, where nobody sees a table."""
-        if self.states[event.key] in _ENDED:
+        """One line for what is finished and for every rate that is tried, where nobody sees a table."""
+        if event.what == "passing" and said:
+            self._line(event.what, event.key, self.states[event.key])
+        elif self.states[event.key] in _ENDED:
             told = said or told_in_words(self._figures(event.key), self.sweep.data.k)
             self._line(self.states[event.key], event.key, told)
 
     def _line(self, state: str, key: str, told: str) -> None:
         case = self.names[key]
-        line = f"{state}: {case.label} ({case.asking.mode}): {told}"
+        line = f"{state}: {case.label} ({_way(case)}): {told}"
         print(" ".join(line.split()), file=self.stream, flush=True)
 
     def _row(self, key: str) -> LiveRow:
         case = self.names[key]
         build, search = spelled(told(case.build.parameters)), spelled(case.search)
-        return (case.build.engine, build, search, case.asking.mode, self.states[key], *self._figures(key))
+        return (case.build.engine, build, search, _way(case), self.states[key], *self._figures(key))
 
     def _figures(self, key: str) -> tuple[float | None, float | None, float | None]:
         return self.figures.get(key, (None, None, None))
@@ -96,25 +103,31 @@ class Live:
             up = f"\033[{self.lines}A" if self.lines else ""
             body = "\n".join(line[: columns - 1] + "\033[K" for line in lines)
             print(f"{up}\r{body}\033[J", file=self.stream, flush=True)
-            self.lines, self.due = len(lines), time.monotonic() + _PAUSE
+            self.lines = len(lines)
 
-    def _tick(self) -> None:
-        """Let time go by in the table while an index is built."""
-        while not self._over.wait(_TICK):
+    def _draw(self) -> None:
+        """Draw what has changed; let time go by in the table while an index is built."""
+        while not self._over.wait(_PAUSE):
+            self._changed.wait(_TICK)
+            self._changed.clear()
             self.draw()
 
     def __enter__(self) -> Self:
         if self.drawn:
-            self._ticking.start()
+            self._drawing.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._over.set()
+        self._changed.set()
         if self.drawn:
-            self._ticking.join()  # or it might draw once more
+            self._drawing.join()
         if self.lines:
-            self.draw()
             print(f"\033[{self.lines}A\033[J", end="", file=self.stream, flush=True)
+
+
+def _way(case: Case) -> str:
+    return way_of(case.asking.mode, case.asking.identity())
 
 
 def _size(stream: TextIO) -> tuple[int, int]:

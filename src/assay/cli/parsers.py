@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -40,6 +40,28 @@ def make_group(command: str, description: str, examples: str, usual: str) -> arg
     made = _Usual(f"assay {command}", description=description, epilog=examples, formatter_class=_Help)
     made.usual = usual
     return made
+
+
+def add_commands(
+    made: argparse.ArgumentParser, named: Mapping[str, str], examples: str
+) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of a command's commands, by name and what each does, with the examples that are its own.
+
+    An example that names no command is of the first.
+    """
+    commands = made.add_subparsers(dest="action", metavar="COMMAND", required=True)
+    lines = [line for line in examples.splitlines() if line.startswith(f"  {made.prog} ")]
+    first = next(iter(named))
+    for name, what in named.items():
+        words = ((line, line.split()[2]) for line in lines)
+        own = [line for line, word in words if (word if word in named else first) == name]
+        yield commands.add_parser(
+            name,
+            help=what,
+            description=f"{what[0].upper()}{what[1:]}.",
+            epilog="\n".join(["examples:", *own]) if own else None,
+            formatter_class=_Help,
+        )
 
 
 def add_qrels(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from assay.cli.parsers import add_store
 from assay.core.errors import InputError
@@ -20,21 +19,6 @@ from assay.store.store import Store
 TABLE = "experiments"
 GROUP = "assay"
 _JSON = (".jsonl", ".ndjson", ".json")
-
-
-def add_exchange(subparsers: Any, style: Any = argparse.HelpFormatter) -> None:
-    """The subcommands that take experiments out and in; each carries what it does as `act`."""
-    for name, (act, options, what) in ACTIONS.items():
-        said = f"{what[0].upper()}{what[1:]}."
-        part = subparsers.add_parser(name, help=what, description=said, formatter_class=style)
-        options(part)
-        part.set_defaults(act=act)
-
-
-def exchange(arguments: argparse.Namespace) -> int | None:
-    """Carry out such a subcommand."""
-    carried_out: int | None = arguments.act(arguments)
-    return carried_out
 
 
 def _with_table(part: argparse.ArgumentParser) -> None:

@@ -36,6 +36,7 @@ exit codes: 0 nothing is wrong; 1 something is wrong; 2 wrong use or bad input
 """
 _WITHOUT_DISTANCES = ("ivecs", "npy")
 _PATIENCE, _PAUSE = 1.0, 0.2  # seconds before a word on progress, and between two
+_RARELY = 10.0  # seconds before a line of a log, and between two
 
 
 def parser() -> argparse.ArgumentParser:
@@ -191,7 +192,9 @@ class Watched:
 
     def __init__(self) -> None:
         self.begin = time.monotonic()
-        self.due, self.said, self.before = self.begin + _PATIENCE, False, 0
+        self.drawn = sys.stderr.isatty()  # else, a line now and then
+        self.due = self.begin + (_PATIENCE if self.drawn else _RARELY)
+        self.said, self.before = False, 0
 
     def __call__(self, done: int, total: int) -> None:
         """Told after each block how many pairs of a query and a vector are done, of how many."""
@@ -201,8 +204,9 @@ class Watched:
             return
         rate = (done - self.before) / (now - self.begin)
         pace = f"{rate / 1e6:,.0f} M distances/s, {(total - done) / rate:,.0f} s left"
-        print(f"\rtruth: {100 * done / total:.0f} %, {pace}", end="\033[K", file=sys.stderr, flush=True)
-        self.due, self.said = now + _PAUSE, True
+        ends = ("\r", "\033[K") if self.drawn else ("", "\n")
+        print(f"{ends[0]}truth: {100 * done / total:.0f} %, {pace}", end=ends[1], file=sys.stderr, flush=True)
+        self.due, self.said = now + (_PAUSE if self.drawn else _RARELY), self.drawn
 
     def end(self) -> None:
         """Take the line away."""

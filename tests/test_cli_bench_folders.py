@@ -1,0 +1,77 @@
+"""assay bench: what is in the folder of a sweep beside its own trials, and what is damaged there."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.cli import call as run
+from assay.datasets.vectors import write_vectors
+from benches import clustered, install_others
+
+QUICK = ["--base", "base.fbin", "--queries", "queries.fbin", "--metric", "l2", "-k", "5"]
+QUICK += ["--repetitions", "1", "--warmup", "0"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with vectors, and somebody's engines."""
+    folder = tmp_path_factory.mktemp("folders")
+    with pytest.MonkeyPatch.context() as patch:
+        install_others(folder, patch)
+        patch.chdir(folder)
+        for name, vectors in zip(("base", "queries"), clustered(), strict=True):
+            write_vectors(vectors, f"{name}.fbin")
+        yield folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    code = run(["bench", *argv])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_ids_of_others_that_lie_outside_the_base_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    h5py = pytest.importorskip("h5py")
+    from foreign import fill
+
+    assert said(capsys, *QUICK, "-o", "outside", "--mode", "batch", "--index", "misbehaving")[0] == 0
+    with h5py.File("outside.hdf5", "w") as file:
+        fill(file, [[0, 1, 2, 3, 1500]] * 40, [[1.0] * 5] * 40, count=5)
+    out = said(capsys, "import", "outside.hdf5", "-o", "outside", "--format", "json")[1]
+    assert "40 of 200 ids returned lie outside the base" in json.loads(out)["trials"][0]["note"]
+
+
+def test_a_copy_that_another_tool_left_is_no_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, *QUICK, "-o", "copied", "--mode", "batch", "--index", "misbehaving")[0] == 0
+    shown = said(capsys, "show", "copied")
+    (first,) = Path("copied").rglob("repetition-0.parquet")
+    first.with_name("repetition-0 (copy).parquet").write_bytes(first.read_bytes())
+    assert said(capsys, "show", "copied") == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("sweep.json", '{"data": {}, "sources": {}, "options": {}}', "does not say which data it is of"),
+        ("sweep.json", '{"data": {"digests": {}}}', "does not say its sources and options"),
+        ("truth-*.parquet", "PAR1", "is damaged; a sweep made it: delete it"),
+    ],
+)
+def test_damage_is_told_with_what_helps(
+    capsys: pytest.CaptureFixture[str], name: str, text: str, problem: str, tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "damaged")
+    assert said(capsys, *QUICK, "-o", folder, "--mode", "batch", "--index", "misbehaving")[0] == 0
+    (path,) = Path(folder).glob(name)
+    path.write_text(text)
+    code, _, err = said(capsys, "show", folder)
+    assert (code, problem in err) == (2, True)
+
+
+def test_a_folder_without_trials_is_said_to_have_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, *QUICK, "-o", "emptied", "--mode", "batch", "--index", "misbehaving")[0] == 0
+    shutil.rmtree("emptied/trials")
+    assert "emptied holds no trials yet" in said(capsys, "show", "emptied")[2]
