@@ -498,12 +498,11 @@ def test_time_goes_by_in_the_table_while_nothing_happens(monkeypatch: pytest.Mon
     entries = (entry_in("misbehaving"),)
     sweep = Bench("base.fbin", "queries.fbin", metric="l2", k=5, entries=entries).sweep("ticking")
     ours, theirs = pty.openpty()
-    with os.fdopen(theirs, "w") as stream:
-        with Live(sweep, stream) as live:
-            live(Event("building", sweep.planned[0].key))
-            shown = b""
-            while shown.count(b"building") < 3:
-                shown += os.read(ours, 65536)
+    with os.fdopen(theirs, "w") as stream, Live(sweep, stream) as live:
+        live(Event("building", sweep.planned[0].key))
+        shown = b""
+        while shown.count(b"building") < 3:
+            shown += os.read(ours, 65536)
     with suppress(OSError), os.fdopen(ours, "rb", 0) as rest:  # a closed terminal ends with an error
         while piece := rest.read(65536):
             shown += piece
