@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
 # Install a package of Debian, where it is missing: scripts/apt.sh PACKAGE. It asks for root.
+# Without a package: wait until nobody installs one by this script.
 set -euo pipefail
 
+lock=/run/assay-apt.lock
+if [ $# = 0 ]; then
+    [ ! -e "$lock" ] || flock "$lock" true
+    exit 0
+fi
 package=$1
 fail() { echo "$package is not installed and $1" >&2; exit 1; }
 there() { dpkg-query --show --showformat '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$'; }
@@ -9,7 +15,7 @@ there() { dpkg-query --show --showformat '${Status}' "$package" 2>/dev/null | gr
 if there; then exit 0; fi
 command -v apt-get >/dev/null || fail "there is no apt-get"
 [ "$(id -u)" = 0 ] || fail "only root can install it"
-exec 9>/run/assay-apt.lock
+exec 9>"$lock"
 flock 9  # others may want it at the same time
 if there; then exit 0; fi
 export DEBIAN_FRONTEND=noninteractive

@@ -51,7 +51,7 @@ start() {  # folder
         fi
         sleep 0.5
     done
-    cat "$1/uri"
+    printf '%s\n' "$(<"$1/uri")"
 }
 
 stop() {  # folder

@@ -11,6 +11,7 @@ as_owner() {  # PostgreSQL refuses to run as root
     if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --clear-groups "$@"); else "$@"; fi
 }
 
+"$(dirname "$0")/apt.sh"  # half of one may be there
 [ -n "$(binaries)" ] || "$(dirname "$0")/apt.sh" postgresql
 bin=$(binaries)
 folder=$(mktemp -d "${TMPDIR:-/tmp}/assay-postgres-XXXXXX")

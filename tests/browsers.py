@@ -23,6 +23,7 @@ _OPTIONS = (
 @cache
 def chromium() -> str:
     """The program, installed where it is missing."""
+    subprocess.run([APT], check=True)  # half of one may be there
     program = which("chromium") or which("chromium-browser") or which("google-chrome")
     if program is None:
         done = subprocess.run([APT, "chromium"], capture_output=True, text=True)

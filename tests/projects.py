@@ -48,9 +48,11 @@ def fails(text, k):
         raise ConnectionResetError("gone: " + os.environ.get("SEARCH_KEY", "no key"))
     return search(text, k)
 
-def slow(text, k):
-    time.sleep(0.2)
-    return search(text, k)
+def held(text, k):
+    found = search(text, k)
+    while os.path.exists({held!r}) and len(open({log!r}).readlines()) > 1:
+        time.sleep(0.02)
+    return found
 
 def none(text, k):
     return []
@@ -85,7 +87,8 @@ def project(folder: Path, systems: str = MINE, data: str = DATA) -> Path:
     qrels = "".join(f"{query} 0 {doc} 1\n" for query, docs in RELEVANT.items() for doc in docs)
     (folder / "qrels.txt").write_text(qrels)
     module = f"mine_{next(_numbers)}"  # an imported module stays
-    places = {"log": str(folder / "asked.txt"), "mended": str(folder / "mended")}
+    names = {"log": "asked.txt", "mended": "mended", "held": "held"}
+    places = {name: str(folder / file) for name, file in names.items()}
     (folder / f"{module}.py").write_text(FUNCTION.format(documents=DOCUMENTS, **places))
     (folder / "assay.toml").write_text(data + systems.replace("{module}", module))
     return folder / "assay.toml"

@@ -48,7 +48,7 @@ def vectors() -> NDArray[np.float32]:
     return made
 
 
-def refused(searcher: Searcher, text: str = "reset password", timeout: float | None = 5) -> SearchError:
+def refused(searcher: Searcher, text: str = "reset password", timeout: float | None = 60) -> SearchError:
     """How a search fails; whatever it says, it is no secret."""
     with pytest.raises(SearchError) as caught:
         searcher.ask(Query("q1", text), 10, timeout)

@@ -16,23 +16,42 @@ MOVES = re.compile(r"([^\x1b\r\n]*)(\r\n|\r|\x1b\[\d*[AJK]|$)")
 class Terminal:
     """A person's terminal, in which a command runs."""
 
+    DRAWN = b"\x1b[J"  # the end of a drawing
+
     def __init__(self, argv: list[str], lines: int = 24, columns: int = 80) -> None:
-        self.size, self.shown = (lines, columns), b""
+        self.size, self.shown, self.ahead = (lines, columns), b"", b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             os.execv(argv[0], argv)
 
     def until(self, seen: Callable[[list[str]], bool]) -> list[str]:
-        """The screen, as soon as something is seen on it, or nothing more is to come."""
-        deadline = time.monotonic() + 60
-        while not seen(screen := self.screen()):
-            assert time.monotonic() < deadline, screen
-            try:
-                self.shown += os.read(self.fd, 65536) if select([self.fd], [], [], 1)[0] else b""
-            except OSError:  # it has ended
+        """The screen, as soon as something is seen on it, or nothing more is to come.
+
+        It is looked at after each drawing: none is overlooked, and none is half there.
+        """
+        deadline = time.monotonic() + 300
+        while not self._drawn() or not seen(self.screen()):
+            assert time.monotonic() < deadline, self.screen()
+            if self.DRAWN not in self.ahead and not self._read():
+                self.shown, self.ahead = self.shown + self.ahead, b""
                 break
         return self.screen()
+
+    def _drawn(self) -> bool:
+        """Show the next drawing, if it has come."""
+        drawing, end, rest = self.ahead.partition(self.DRAWN)
+        if end:
+            self.shown, self.ahead = self.shown + drawing + end, rest
+        return bool(end)
+
+    def _read(self) -> bool:
+        """Whether there may be more to come."""
+        try:
+            self.ahead += os.read(self.fd, 65536) if select([self.fd], [], [], 1)[0] else b""
+        except OSError:  # it has ended
+            return False
+        return True
 
     def end(self) -> tuple[int, list[str]]:
         """The exit code, and what is left on the screen."""

@@ -51,8 +51,10 @@ def test_a_time_whose_values_differ_is_not_shown(tmp_path: Path) -> None:
 
 def test_memory_of_a_streamed_file_stays_bounded_as_rows_grow(tmp_path: Path) -> None:
     """Both files are longer than what is worked on at a time, so what is added need not be held."""
-    _, samples = bench(tmp_path, "--only", "growth", "--millions", "1.5", "4", "--tools", "assay")
-    less, more = samples
-    added = more["megabytes"] - less["megabytes"]
-    assert added > 80
-    assert more["peak"] - less["peak"] < added / 3
+    growth = ("--only", "growth", "--millions", "1.5", "4", "--tools", "assay", "--reps", "2")
+    peaks: dict[float, list[float]] = {}
+    for sample in bench(tmp_path, *growth)[1]:
+        peaks.setdefault(sample["megabytes"], []).append(sample["peak"])
+    (less, low), (more, high) = ((size, min(peaks[size])) for size in sorted(peaks))
+    assert more - less > 80
+    assert high - low < (more - less) / 3

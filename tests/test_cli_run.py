@@ -138,13 +138,15 @@ def test_failed_queries_are_failed_queries_and_can_be_asked_again(
 def test_an_interrupted_run_goes_on_to_the_same_result(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project(folder, MINE.replace(":search", ":slow") + "[run]\nconcurrency = 1\n")
+    project(folder, MINE.replace(":search", ":held") + "[run]\nconcurrency = 1\n")
+    (folder / "held").touch()  # from the second query on
     process = subprocess.Popen([ASSAY, "run", "-m", "R@10"], stderr=subprocess.PIPE, text=True)
     while len(asked(folder)) < 2:
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
+    (folder / "held").unlink()
     assert process.returncode == 130
     assert "the same command goes on from there" in err
     made = plain(capsys, "-m", "R@10")["systems"][0]
@@ -242,13 +244,14 @@ def test_a_load_is_told_in_numbers(
     folder: Path, capsys: pytest.CaptureFixture[str], loop: list[str], mode: str
 ) -> None:
     project(folder)
-    code, out, _ = said(capsys, "mine", *loop, "--seconds", "0.4", "--slo", "60000")
+    asked = ["mine", *loop, "--seconds", "1", "--slo", "60000"]
+    code, out, _ = said(capsys, *asked)
     assert code == 0
     assert "Under load" in out
-    made = plain(capsys, "mine", *loop, "--seconds", "0.4", "--slo", "60000")
+    made = plain(capsys, *asked)
     assert (made["slo"]["ms"], made["slo"]["value"]) == (60000, 1.0)
     assert (made["system"], made["mode"], made["errors"]) == ("mine", mode, {})
-    assert made["requests"] == 20 if mode == "open" else 0 < made["requests"] <= 40
+    assert made["requests"] == 50 if mode == "open" else 0 < made["requests"] <= 100
     assert not (folder / "runs/mine.run").exists()
 
 
@@ -257,8 +260,8 @@ def test_a_closed_loop_that_the_cap_holds_back_says_so(
 ) -> None:
     project(folder)
     loop = ["mine", "--clients", "4", "--seconds", "0.5"]
-    _, out, _ = said(capsys, *loop, "--max-rate", "10")
-    assert "held back by --max-rate" in out
+    tries = (said(capsys, *loop, "--max-rate", "10")[1] for _ in range(5))
+    assert any("held back by --max-rate" in out for out in tries)  # a machine that stands still is no cap
     made = plain(capsys, *loop, "--max-rate", "1000000")
     assert made["held_back"] is False
 
@@ -375,6 +378,7 @@ def test_a_model_has_the_time_of_the_query_and_is_asked_again(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MODEL_KEY", KEY)
+    monkeypatch.setattr("assay.search.running._GRACE", 60_000_000_000)  # it says so itself, however late
     with double("", "hang") as endpoint:  # the documents are encoded, the first query is not
         model = GONE.replace("http://127.0.0.1:1/v1", endpoint.url) + 'key_env = "MODEL_KEY"\n'
         project(folder, model + DENSE)

@@ -76,7 +76,7 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"<xml/>\n", "cannot tell what this is"),
         (b"x" * 500, r"begins with 'x{80}…'"),
         (b"PK\x03\x04\x00\x00\x08\x00", "found binary data that begins with b'PK"),
-        (os.urandom(7) + b"\0" + os.urandom(100), "binary data|UTF"),
+        (bytes(range(200, 207)) + b"\0" + bytes(range(128, 228)), "binary data|UTF"),
         (b"q 0 caf\xe9 1\n", r"nameless:1: expected UTF-8 text, found other bytes: b'\\xe9"),
         ("q 0 a 1\n".encode("utf-16"), "UTF-16 text that begins with .*; save it as UTF-8"),
         (b"\x1f\x8b\x08\x00garbage", "cannot be read|cut short"),

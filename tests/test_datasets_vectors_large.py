@@ -33,7 +33,7 @@ def sparse(tmp_path: Path) -> Path:
 def run(code: str, path: Path) -> str:
     script = LIMITED + code
     done = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=600
     )
     return (done.stdout + done.stderr).strip()
 

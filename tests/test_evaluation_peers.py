@@ -3,7 +3,6 @@
 import copy
 import subprocess
 import sys
-import time
 
 import numpy as np
 import polars as pl
@@ -117,6 +116,6 @@ def test_scores_that_float32_could_not_tell_apart_are_told_apart() -> None:
 
 def test_there_is_nothing_to_compile_before_the_first_answer() -> None:
     code = "from assay import evaluate; evaluate({'q': {'a': 1}}, {'q': {'a': 1.0}}).estimates"
-    start = time.monotonic()
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert time.monotonic() - start < 10
+    code += "; import time; print(time.process_time())"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert float(done.stdout) < 10

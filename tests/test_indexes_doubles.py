@@ -111,7 +111,7 @@ def test_every_command_of_redis_with_one_word_wrong_is_refused(algorithm: str, t
 @pytest.mark.parametrize("engine", HTTP)
 def test_a_double_refuses_a_wrong_request_over_its_socket(engine: str) -> None:
     with doubled(engine) as double:
-        link = http.client.HTTPConnection(urlsplit(double.url).netloc, timeout=5)
+        link = http.client.HTTPConnection(urlsplit(double.url).netloc, timeout=60)
         link.request("PUT", "/nonsense", b"{}", {"Content-Type": "application/json"})
         answer = link.getresponse()
         assert answer.status == 400

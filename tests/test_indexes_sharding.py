@@ -4,7 +4,6 @@ import os
 import re
 import resource
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -140,25 +139,26 @@ def test_two_workers_of_a_cluster_equal_one_process(tmp_path: Path) -> None:
     # by a process of its own: those that Ray starts may hang where other threads use gRPC
     command = [str(Path(sys.executable).with_name("assay")), "truth", "base.fbin", "queries.fbin", "-k", "10"]
     command += ["--metric", "l2", "--ray", "local", "--threads", "2", "--parts", "5", "-o", "truth.parquet"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    for _ in range(3):  # Ray gives a busy machine half a minute to start it, whatever it is told
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        if "Ray (local) cannot be used" not in done.stderr:
+            break
     assert done.returncode == 0, done.stderr
     assert same(read_neighbors(tmp_path / "truth.parquet"), WHOLE)
 
 
-def test_a_cluster_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [RuntimeError, ConnectionError, Exception])
+def test_a_cluster_that_does_not_start_is_told(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ray = pytest.importorskip("ray")
 
     def late(**options: object) -> None:
-        raise RuntimeError("Timed out waiting for file")
+        raise error("Timed out waiting for file")
 
     monkeypatch.setattr(ray, "init", late)
     with pytest.raises(EngineError, match=r"Ray \(local\) cannot be used: Timed out waiting for file"):
         truth(Held(BASE), Held(QUERIES), 10, "l2", runner=Ray("local", 2))
-
-
-def unused_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def unused_port() -> int:
     [
         ("nonsense", "a cluster of Ray is HOST:PORT, auto or local; found 'nonsense'"),
         ("127.0.0.1:66666", "a cluster of Ray is HOST:PORT, auto or local; found '127.0.0.1:66666'"),
-        (f"127.0.0.1:{unused_port()}", "no cluster of Ray is reached at 127.0.0.1:"),
+        ("127.0.0.1:1", "no cluster of Ray is reached at 127.0.0.1:"),
     ],
     ids=["no address", "no port", "nobody there"],
 )

@@ -243,8 +243,8 @@ def test_a_key_that_no_header_carries_is_refused_and_not_repeated(
 
 
 def test_an_answer_is_waited_for_until_the_time_of_the_query_is_over() -> None:
-    with embedding("hang") as (model, _), until(time.monotonic() + 0.2):
-        with pytest.raises(ModelError, match=r"timeout: no answer of .* in 0\.") as caught:
+    with embedding("hang") as (model, _), until(time.monotonic() + 2):
+        with pytest.raises(ModelError, match=r"timeout: no answer of .* in (0\.|1\.|2 )") as caught:
             model.encode_query("a cat")
         assert caught.value.again
     with reranking() as (ranks, running), until(time.monotonic()):

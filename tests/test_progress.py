@@ -22,7 +22,10 @@ def test_a_run_that_takes_long_says_how_far_it_is(
     assert shown.endswith("\r\033[K")
 
 
-def test_a_run_that_is_quick_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_quick_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 3600.0)
     list(progress.Watched(RUN).blocks())
     assert capsys.readouterr().err == ""
 

@@ -65,7 +65,7 @@ def test_the_time_is_over_when_it_is_over_however_many_bytes_drip(service: str, 
     begin = time.monotonic()
     error = refused(searches.http(service, path), timeout=0.3)
     assert (error.kind, error.again) == ("timeout", True)
-    assert time.monotonic() - begin < 5  # the drip would take 20 s
+    assert time.monotonic() - begin < 15  # the drip would take 20 s
 
 
 def test_a_service_that_is_not_there_is_a_connection_that_may_come_back() -> None:

@@ -8,7 +8,7 @@ from threading import Event
 import numpy as np
 import pytest
 
-from assay.core.errors import InputError
+from assay.core.errors import InputError, UndecidableError
 from assay.core.tables import Queries
 from assay.indexes.hosting.load import capacity
 from assay.indexes.hosting.percentiles import latency
@@ -63,13 +63,14 @@ def asked_live() -> tuple[Load, Load]:
 def test_a_stalled_server_is_seen_in_an_open_loop_only() -> None:
     expected = latency(queued(schedule(450, 1350)))
     golden = {name: pytest.approx(expected[name], rel=0.25) for name in ("p90_ms", "p99_ms")}
-    for _ in range(4):  # other work on the machine stalls it too
+    for _ in range(20):  # other work on the machine stalls it too
         hidden, seen = asked_live()
-        assert (seen.requests, seen.errors, hidden.requests, hidden.errors) == (1350, {}, 1000, {})
+        counts = (seen.requests, seen.errors, hidden.requests, hidden.errors)
         told, told_closed = ({p: one.latency.percentiles()[p] or 0 for p in golden} for one in (seen, hidden))
-        if told == golden and told_closed["p99_ms"] < told["p90_ms"] / 3:
+        right = counts == (1350, {}, 1000, {}) and told == golden
+        if right and told_closed["p99_ms"] < told["p90_ms"] / 3:
             return
-    pytest.fail(f"open {told}, closed {told_closed}, where {golden} was expected of the open loop")
+    pytest.fail(f"{counts}, open {told}, closed {told_closed}, where {golden} was expected of the open loop")
 
 
 def test_what_failed_took_its_time_too() -> None:
@@ -87,15 +88,16 @@ def test_a_closed_loop_sends_no_more_than_the_cap_allows() -> None:
     found = closed(searcher, asked(), 3, 4, Cap(100, 9), requests=30)
     assert found.requests == len(searcher.began) == 30
     assert (np.sort(searcher.began) - begin >= np.arange(30) / 100).all()
-    assert 0 < closed(searcher, asked(), 3, 4, Cap(100, 9), seconds=0.3).requests <= 30
+    assert 0 < closed(searcher, asked(), 3, 4, Cap(10, 9), seconds=2).requests <= 20
 
 
 @pytest.mark.parametrize("loop", ["closed", "open"])
 def test_no_second_has_more_than_the_cap_even_after_a_stall(loop: str) -> None:
-    begin, clients = time.perf_counter(), 8
+    clients, firsts = 8, list[float]()
 
     def does(query: Query, number: int) -> Answer:
-        time.sleep(max(0.0, begin + 1.2 - time.perf_counter()))  # all wait, and are answered at once
+        firsts.append(time.perf_counter())
+        time.sleep(max(0.0, firsts[0] + 1.2 - time.perf_counter()))  # all wait, and are answered at once
         return plain(query)
 
     searcher = Scripted(does)
@@ -125,8 +127,8 @@ def test_a_cap_is_a_number_above_zero(odd: float) -> None:
 
 
 def test_a_closed_loop_ends_with_its_time_and_counts_what_was_sent() -> None:
-    searcher = slow(0.02)
-    found = closed(searcher, asked(), 3, 2, CAP, seconds=0.2)
+    searcher = slow(0.2)
+    found = closed(searcher, asked(), 3, 2, CAP, seconds=2)
     assert found.requests == len(searcher.began) == found.latency.n
     assert 2 <= found.requests <= 20
     assert not found.saturated
@@ -141,8 +143,8 @@ def test_a_closed_loop_sends_so_many_requests_and_goes_round_the_queries() -> No
 
 
 def test_what_falls_behind_is_saturated_and_what_was_not_sent_counts() -> None:
-    searcher = slow(0.02)
-    found = opened(searcher, asked(), 3, 200, 0.4, Cap(200, 0.5), clients=1)
+    searcher = slow(0.05)
+    found = opened(searcher, asked(), 3, 200, 0.4, Cap(200, 2), clients=1)
     assert found.saturated
     assert found.requests == len(searcher.began) < 80
     assert found.unsent.n == 80 - found.requests
@@ -152,9 +154,9 @@ def test_what_falls_behind_is_saturated_and_what_was_not_sent_counts() -> None:
 
 
 def test_what_keeps_up_is_not_saturated() -> None:
-    found = opened(Scripted(), asked(), 3, 10, 1, CAP, clients=2)  # the last may be a tenth of a second late
+    found = opened(Scripted(), asked(), 3, 0.5, 4, CAP, clients=2)  # the last may be two seconds late
     assert not found.saturated
-    assert found.to_dict()["requests"] == found.answered.n == 10
+    assert found.to_dict()["requests"] == found.answered.n == 2
     assert json.loads(json.dumps(found.to_dict()))["mode"] == "open"
 
 
@@ -164,16 +166,16 @@ def test_what_fails_at_once_is_not_saturated() -> None:
             raise SearchError("failed", "no")
         return plain(query)
 
-    found = opened(Scripted(does), asked(4), 3, 10, 0.8, CAP, clients=2)
-    assert (found.errors, found.unsent.n) == ({"failed": 2}, 0)
+    found = opened(Scripted(does), asked(2), 3, 0.5, 4, CAP, clients=2)
+    assert (found.errors, found.unsent.n) == ({"failed": 1}, 0)
     assert not found.saturated
-    assert found.achieved == pytest.approx(7.5, rel=0.02)
+    assert found.achieved == pytest.approx(0.25, rel=0.02)
 
 
 def test_no_more_is_answered_than_was_offered() -> None:
-    found = opened(Scripted(), asked(), 3, 5, 0.6, CAP)
-    assert found.timed.seconds < 0.59
-    assert found.achieved == pytest.approx(5)
+    found = opened(Scripted(), asked(), 3, 0.5, 4, CAP)
+    assert found.timed.seconds < 3.9
+    assert found.achieved == pytest.approx(0.5)
 
 
 def test_failures_are_counted_by_kind_and_have_no_latency() -> None:
@@ -199,7 +201,7 @@ def test_what_hangs_is_left_behind_and_told(monkeypatch: pytest.MonkeyPatch) -> 
         released.wait(60)
         return plain(query)
 
-    found = opened(Scripted(does), asked(), 3, 100, 0.1, Cap(100, 0.1), clients=2, timeout=0.1)
+    found = opened(Scripted(does), asked(), 3, 100, 0.1, Cap(100, 1), clients=2, timeout=0.1)
     released.set()
     assert found.errors == {"timeout": 2}
     assert found.unsent.n == 8
@@ -213,7 +215,10 @@ def test_capacity_is_searched_with_loads_under_the_cap() -> None:
         seconds = max(0.4, 20 / rate)  # enough for a p50 that no short stall of the machine moves
         return opened(searcher, asked(), 3, rate, seconds, Cap(400, 10), clients=1).timed
 
-    found = capacity(offer, 50, 40, fastest=200)
+    for _ in range(5):  # other work on the machine
+        found = capacity(offer, 50, 40, fastest=200)
+        if found.rate is not None and found.rate > 25:
+            break
     assert found.rate is not None
     assert 25 < found.rate <= 200
     assert max(probe.rate for probe in found.probes) <= 400
@@ -255,13 +260,19 @@ def test_late_and_malformed_answers_are_not_counted_as_answers(monkeypatch: pyte
     def does(query: Query, number: int) -> Answer:
         if query.id == "q0":
             raise SystemExit("bye very-secret-1207")
-        time.sleep(0.2 if query.id == "q1" else 0)
+        time.sleep(2.1 if query.id == "q1" else 0)
         return Answer([("a", 1.0), ("a", 1.0)]) if query.id == "q2" else plain(query)
 
-    found = closed(Scripted(does), asked(4), 3, 1, CAP, requests=4, timeout=0.1)
+    found = closed(Scripted(does), asked(4), 3, 1, CAP, requests=4, timeout=2)
     assert found.errors == {"failed": 1, "timeout": 1, "malformed": 1}
     assert found.answered.n == 1
     assert found.timed.problem == "failed: SystemExit: bye ${ASSAY_TEST_KEY}"
+
+
+def test_a_time_in_which_nothing_is_sent_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "open_loop", lambda *given: None)
+    with pytest.raises(UndecidableError, match="no request was sent in time"):
+        closed(Scripted(), asked(), 3, 1, CAP, seconds=0.1)
 
 
 def test_a_load_that_no_query_can_fill_is_refused() -> None:

@@ -17,7 +17,7 @@ OPEN: list[Any] = []
 def adapter(double: Double, name: str, folder: Path, metric: str = "l2", **build: Any) -> Index:
     """The adapter of an engine that speaks to a double."""
     place = {"url": double.url} | ({"config_url": double.url} if name == "vespa" else {})
-    given: dict[str, Any] = {"timeout": 5.0, "ready_timeout": 5.0, **place, **build}
+    given: dict[str, Any] = {"timeout": 60.0, "ready_timeout": 60.0, **place, **build}
     made: Index = load(name)(Setup(metric, D, 1, folder), **given)
     OPEN.append(made)
     return made

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import time
+from glob import glob
 from typing import ClassVar
 
 import numpy as np
@@ -34,6 +35,7 @@ class Misbehaving(Index):
     def search(self, queries: Rows, k: int) -> Positions:
         """The nearest of the rows that are looked at."""
         _misbehave(self.failing)
+        _hold(os.environ.get("HELD", ""))
         there = self.vectors[: max(k, self.rows)]
         scores = (there * there).sum(axis=1) - 2 * (queries @ there.T)
         return np.argsort(scores, axis=1, kind="stable")[:, :k].astype(np.int64)
@@ -59,6 +61,15 @@ class Pretending(Misbehaving):
         super().set_search(fails=fails)
 
 
+def _hold(said: str) -> None:
+    """Wait, for HELD=FOLDER:PASSES, once so many passes are kept there, until there is a file FOLDER.go."""
+    folder, _, passes = said.rpartition(":")
+    while folder and len(glob(f"{folder}/trials/*/repetition-*.parquet")) >= int(passes):
+        if os.path.exists(f"{folder}.go"):
+            break
+        time.sleep(0.01)
+
+
 def _misbehave(how: str) -> None:
     if how == "crash":
         ctypes.string_at(0)  # a segmentation fault
@@ -68,7 +79,9 @@ def _misbehave(how: str) -> None:
     elif how == "hang":
         time.sleep(600)
     elif how == "memory":
-        eaten = [np.ones(1 << 20) for _ in range(100_000)]
-        print(len(eaten))
+        eaten = []
+        for _ in range(100_000):
+            eaten.append(np.ones(1 << 20))
+            time.sleep(0.02)  # seen in time by whoever watches, on a busy machine too
     elif how == "refuse":
         raise ValueError("the parameter is not to my liking")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.core.errors import InputError
+from assay.core.errors import InputError, UndecidableError
 from assay.core.tables import Queries
 from assay.indexes.hosting.load import achieved, saturated
 from assay.indexes.hosting.timing import Monotonic, Ticks, Timed, open_loop, schedule
@@ -209,6 +209,8 @@ class _Sent:
         """What came of it: in an open loop of all that was due, in a closed one of what was sent."""
         starts, ends, problems = self._starts.copy(), self._ends.copy(), dict(self._problems)
         sent, last = starts >= 0, max(int(ends.max()), int(starts.max()))
+        if not sent.any():
+            raise UndecidableError("no request was sent in time: this machine is too busy; ask for longer")
         wanted = sent if due is None else np.full(len(sent), True)
         failing = ends < 0
         failing[list(problems)] = True

@@ -143,7 +143,7 @@ def _opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as file:
             yield file
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, NotImplementedError, EOFError):
         raise FormatError("this is not a backup of a store, or a part of it is missing", str(path)) from None
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None

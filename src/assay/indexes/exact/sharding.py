@@ -117,7 +117,7 @@ class Ray:
             where = alone if self.address == "local" else {"address": self.address}
             try:
                 ray.init(**where, log_to_driver=False, logging_level="ERROR")
-            except (RuntimeError, ConnectionError) as error:
+            except Exception as error:  # of no class of its own where a part of Ray does not start
                 raise EngineError(f"Ray ({self.address}) cannot be used: {error}") from None
         return ray
 
