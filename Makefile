@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint servers bench docs clean
 .DEFAULT_GOAL := help
 
 help: ## what there is
@@ -37,7 +37,11 @@ lint: .venv/test ## style, types and the order of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: lint ## everything that must hold
+servers:  # the tests install it, too, where it is missing: here it comes while types are checked
+	-scripts/milvus.sh install
+
+test: ## everything that must hold
+	$(MAKE) --jobs 2 lint servers
 	$(BIN)/python scripts/reference.py --check
 	$(BIN)/pytest --durations=25 --numprocesses auto --maxprocesses 4 --dist loadfile
 

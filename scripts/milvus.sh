@@ -3,6 +3,7 @@
 #   scripts/milvus.sh start    start it, wait until it answers, print its URI (the URI again, where it runs)
 #   scripts/milvus.sh stop     stop it and forget what it kept
 #   scripts/milvus.sh run      the same in one: it stops at the end of the input
+#   scripts/milvus.sh install  only install it
 # Milvus listens on every address whatever it is told, so it gets a network of its own (scripts/loopback.py).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -66,6 +67,7 @@ case "${1:-start}" in
         stop "$venv/run"
         start "$venv/run" ;;
     stop) stop "$venv/run" ;;
+    install) install ;;
     run)
         install
         folder=$(mktemp -d "${TMPDIR:-/tmp}/assay-milvus-XXXXXX")
@@ -73,5 +75,5 @@ case "${1:-start}" in
         trap 'exit 1' INT TERM
         start "$folder"
         cat >/dev/null ;;
-    *) fail "expected start, stop or run, found $1" ;;
+    *) fail "expected start, stop, run or install, found $1" ;;
 esac

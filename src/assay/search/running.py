@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread, current_thread, main_thread
@@ -223,9 +223,9 @@ class _Asking:
 
     def _gather(self, seconds: float) -> None:
         """Keep what comes in; wait for it so long at most."""
-        try:
-            self._held.append(self._came.get(timeout=seconds))
-        except Empty:
+        with suppress(Empty):
+            self._held.append(self._came.get(timeout=0 if self._held else seconds))
+        if not self._held:
             return
         time.sleep(_TOGETHER)
         while not self._came.empty():
