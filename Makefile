@@ -1,6 +1,7 @@
 # Two commands do everything: `make demo` shows the product, `make test` checks it.
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)  # one more than processors: some wait for a server
 
 .PHONY: demo test lint servers bench docs clean
 .DEFAULT_GOAL := help
@@ -43,7 +44,7 @@ servers:  # the tests install it, too, where it is missing: here it comes while 
 test: ## everything that must hold
 	$(MAKE) --jobs 2 lint servers
 	$(BIN)/python scripts/reference.py --check
-	$(BIN)/pytest --durations=25 --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest --durations=25 --numprocesses $(WORKERS) --dist loadfile
 
 bench: .venv/bench ## time Assay beside its peers; the tables of docs/benchmarks.md
 	$(BIN)/python benchmarks/measures.py
