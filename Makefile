@@ -1,7 +1,8 @@
 # Two commands do everything: `make demo` shows the product, `make test` checks it.
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)  # one more than processors: some wait for a server
+# one more than processors: a quarter of the tests' time is waiting
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: demo test lint servers bench docs clean
 .DEFAULT_GOAL := help
@@ -44,7 +45,7 @@ servers:  # the tests install it, too, where it is missing: here it comes while 
 test: ## everything that must hold
 	$(MAKE) --jobs 2 lint servers
 	$(BIN)/python scripts/reference.py --check
-	$(BIN)/pytest --durations=25 --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/pytest --durations=25 --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
 
 bench: .venv/bench ## time Assay beside its peers; the tables of docs/benchmarks.md
 	$(BIN)/python benchmarks/measures.py
