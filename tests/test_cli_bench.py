@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -466,6 +467,15 @@ def test_a_small_terminal_is_not_overrun_and_is_left_clean() -> None:
     assert code == 0
     assert screen[0].startswith("key,engine,")
     assert len(screen) == 1 + 12 + 3
+
+
+def test_a_sweep_goes_on_when_nobody_reads_its_log_any_more() -> None:
+    program = shlex.join(command(*QUICK, "-o", "unread", "--index", "misbehaving / rows=50,300", "--index"))
+    failing = shlex.quote("misbehaving / fails=refuse")
+    script = f"{program} {failing} 2>&1 >/dev/null | head -c 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert done.stdout.endswith("1\n")  # a trial failed
+    assert len(list(Path("unread").glob("trials/*/repetition-*.parquet"))) == 2 * 2 * 2
 
 
 def test_an_interrupted_build_leaves_no_process_behind() -> None:

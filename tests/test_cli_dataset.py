@@ -130,11 +130,21 @@ def test_what_has_no_distance_does_not_pass_the_check(capsys: pytest.CaptureFixt
     for rows, problem in (
         (np.full((2, 3), 1e300), "2 of 2 rows hold numbers beyond 1e+150, the first at position 0"),
         (np.ones((0, 3)), "there are no rows"),
+        (np.full((2, 3), 1e-170), "2 of 2 rows hold no number of 1e-140 or more, the first at position 0"),
     ):
         np.save("a.npy", rows)
-        code, out, _ = said(capsys, "check", "a.npy", "--metric", "l2")
+        code, out, _ = said(capsys, "check", "a.npy", "--metric", "cosine")
         assert code == 2
         assert problem in out
+
+
+def test_the_queries_beside_a_base_are_checked_too(capsys: pytest.CaptureFixture[str]) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File("both.hdf5", "w") as file:
+        file["train"], file["test"] = np.eye(3), np.array([[1, np.nan, 0]])
+    code, out, _ = said(capsys, "check", "both.hdf5", "--metric", "l2")
+    assert code == 2
+    assert "both.hdf5:test: 1 of 1 rows hold NaN" in out
 
 
 def test_queries_are_not_written_over_their_base(capsys: pytest.CaptureFixture[str]) -> None:

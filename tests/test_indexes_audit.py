@@ -199,7 +199,25 @@ def test_a_truth_by_another_metric_is_caught(with_distances: bool) -> None:
 
 def test_distances_of_no_metric_are_caught() -> None:
     positions, distances = given()
-    assert "distances of no metric" in names(audited(positions, distances + 7))
+    (finding,) = audited(positions, distances + 7).findings
+    assert (finding.name, "the neighbours are right" in finding.effect) == ("distances of no metric", True)
+    others = np.roll(positions, 1, axis=0)
+    found = next(f for f in audited(others, distances + 7).findings if f.name == "distances of no metric")
+    assert "may be of other vectors" in found.effect
+
+
+@pytest.mark.parametrize(
+    ("metric", "name", "kept"),
+    [
+        ("ip", "1 − inner product", lambda far: 1 + far),
+        ("cosine", "negated cosines", lambda far: far - 1),
+        ("cosine", "angles", lambda far: np.arccos(1 - far)),
+    ],
+)
+def test_what_libraries_call_a_distance_is_known(metric: str, name: str, kept: Any) -> None:
+    positions, distances = given(metric)
+    found = audited(positions, kept(distances), metric)
+    assert (found.clean, found.convention) == (True, name)
 
 
 def test_distances_unlike_the_others_are_caught() -> None:

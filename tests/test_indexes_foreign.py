@@ -338,3 +338,23 @@ def test_neighbours_under_another_metric_than_that_of_the_sweep_are_refused(
     assert len(import_results([same, silent], results)) == 2
     results.put_about({**about, "data": {"metric": "cosine", "digests": {}}})
     assert len(import_results([angular], results)) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("metric", "cosine", "is of neighbours under cosine, and the sweep in the folder is under l2"),
+        ("n", "999", "is of 999 vectors, and the sweep in the folder is of 4,000"),
+        ("d", "3", "is of 3 dimensions, and the sweep in the folder is of 16"),
+    ],
+)
+def test_figures_of_other_data_than_those_of_the_sweep_are_refused(
+    tmp_path: Path, results: Results, column: str, value: str, said: str
+) -> None:
+    swept = {"metric": "l2", "n": 4000, "d": 16, "digests": {}}
+    results.put_about({"sources": {}, "options": {}, "data": swept})
+    for number, told in enumerate((value, str(swept[column]))):
+        (tmp_path / f"{number}.csv").write_text(f"engine,k,recall,qps,{column}\nfast,10,0.9,100,{told}\n")
+    with pytest.raises(FormatError, match=f"0.csv: {said}"):
+        import_results([tmp_path / "0.csv"], results)
+    assert len(import_results([tmp_path / "1.csv"], results)) == 1

@@ -235,3 +235,15 @@ def test_a_base_of_huge_numbers_gives_queries_that_are_numbers(size: float, tell
     found = hard_queries(Held(base.astype(np.float32)), "l2")
     assert (found is not None) == tells
     assert found is None or np.isfinite(found.queries.whole()).all()
+
+
+def test_a_file_of_ones_own_that_is_named_as_a_library_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for name in ("numpy", "random", "misbehaving"):
+        Path(f"{name}.py").write_text("raise RuntimeError('my script')")
+    with hosted() as index:
+        index.build(BASE)
+        assert index.search(QUERIES, 3).positions.shape == (len(QUERIES.matrix), 3)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from assay.core.errors import ConfigurationError, EngineError, FormatError, InputError, StoreError
+from assay.core.vectors import Held
 from assay.indexes.hits import Judge
 from assay.indexes.hosting.hosted import Hosted
 from assay.indexes.sweeps.living import Living
@@ -21,6 +22,7 @@ from assay.indexes.sweeps.results import Repetition, Results
 from assay.indexes.sweeps.running import run
 from assay.indexes.sweeps.summary import scored, trial, trials
 from assay.indexes.sweeps.sweep import Event, Options, Sweep
+from assay.stats.intervals import wilson
 from benches import OTHERS, install_others, small
 
 DATA = small()
@@ -278,6 +280,33 @@ def test_everything_wrong_with_a_plan_is_said_at_once(tmp_path: Path) -> None:
     assert "there is no engine 'no-such-engine'" in said
     assert "puck: the engine puck needs" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_taken_away_ends_the_sweep(tmp_path: Path) -> None:
+    def watch(event: Event) -> None:
+        if event.what == "passing":
+            shutil.rmtree(tmp_path / "out", ignore_errors=True)
+
+    with pytest.raises(StoreError, match="out was taken away meanwhile, and what was kept in it is lost"):
+        sweep(tmp_path / "out").run(watch)
+
+
+def test_numbers_that_no_engine_takes_are_told(tmp_path: Path) -> None:
+    huge = replace(DATA, base=Held(DATA.base.whole().astype(np.float64) * 1e60))
+    with pytest.raises(InputError, match="engines take single precision, and there are numbers beyond 3.4e"):
+        Sweep(huge, cases([entry()], [Asking("batch")]), tmp_path / "out", QUICK).run()
+
+
+def test_that_all_queries_are_alike_does_not_make_a_recall_sure(tmp_path: Path) -> None:
+    sweep(tmp_path / "out").run()
+    found = by_search(tmp_path / "out")[str({"rows": 1500})]
+    assert found.recall == wilson(40, 40) == found.robustness(0.9)
+
+
+def test_a_score_at_another_k_says_what_was_asked(tmp_path: Path) -> None:
+    sweep(tmp_path / "out").run()
+    notes = [{t.note for t in trials(Results(tmp_path / "out"), judge(k))} for k in (5, 3)]
+    assert notes == [{""}, {"5 neighbours were asked for"}]
 
 
 def test_two_sweeps_do_not_run_in_one_folder(tmp_path: Path) -> None:

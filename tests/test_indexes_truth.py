@@ -249,6 +249,10 @@ def changed(at: tuple[int, ...], value: float) -> Array:
     return made
 
 
+TINY = changed((3,), 0).astype(np.float64)
+TINY[3, 0] = 1e-170
+
+
 @pytest.mark.parametrize(
     ("base", "queries", "k", "metric", "said"),
     [
@@ -264,6 +268,8 @@ def changed(at: tuple[int, ...], value: float) -> Array:
         (BASE, changed((1,), 0), 2, "cosine", "queries: 1 of 5 rows are zero, the first at position 1"),
         (BASE.astype(float) * 1e200, BASE, 2, "l2", "base: the vector at position 0 holds numbers beyond 1e"),
         (BASE, BASE.astype(float) * 1e200, 2, "l2", "queries: 5 of 5 rows hold numbers beyond 1e+150"),
+        (TINY, BASE + 1, 2, "cosine", "base: the vector at position 3 holds no number of 1e-140 or more"),
+        (TINY * 1e-150, BASE + 1, 2, "cosine", "base: the vector at position 0 holds no number of 1e-140"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_searched_is_refused_by_its_place(

@@ -1,12 +1,13 @@
 """The command line: parse, call one function, print."""
 
 import gc
+import io
 import os
 import signal
 import sys
 import time
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _BOUNCE = 1.0  # seconds in which a second Ctrl-C means no more than the first
 
@@ -32,6 +33,7 @@ def main() -> NoReturn:
     """Run a command and leave with its exit code, at once: there is nothing to tear down."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take longer to start than to use
     gc.disable()
+    sys.stderr = io.TextIOWrapper(_Unread(2, "w", closefd=False), "utf-8", write_through=True)
     streams = (sys.stdout, sys.stderr)
     for stream in streams:
         stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # whatever the locale says
@@ -45,6 +47,18 @@ def main() -> NoReturn:
         except OSError:
             code = code or 1
     os._exit(code)
+
+
+class _Unread(io.FileIO):
+    """Standard error, whose reader may leave: a night of measuring does not end with the log of it."""
+
+    def write(self, data: Any) -> int:
+        """Write, or do as if."""
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            _silence(2)
+            return len(data)
 
 
 class Interruption:
@@ -113,7 +127,11 @@ def show(text: str) -> None:
 
 def close_output() -> None:
     """Send what is still to be printed nowhere: nobody reads it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _silence(1)
+
+
+def _silence(descriptor: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _fault(name: str) -> int:

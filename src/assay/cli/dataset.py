@@ -211,12 +211,24 @@ def _check_options(part: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     metric = arguments.metric or files.metric_of(arguments.base) or "l2"
     made = [_looked(arguments.base, "base", metric, arguments.read)]
-    if arguments.queries:
-        made.append(_looked(arguments.queries, "queries", metric, arguments.read))
+    queries = arguments.queries or _queries_beside(arguments.base, arguments.read)
+    if queries:
+        made.append(_looked(queries, "queries", metric, arguments.read))
     widths = [str(file.columns) for file in made]
     others = [f"base and queries have {' and '.join(widths)} dimensions"] if len(set(widths)) > 1 else []
     print(checked(made, others, arguments.format))
     return 2 if others or any(file.problems for file in made) else 0
+
+
+def _queries_beside(path: str, format: str | None) -> str | None:  # noqa: A002
+    """The queries that an HDF5 file has beside its base."""
+    where = place(path)
+    if where.part or chosen(where, format, "vectors").name != "hdf5":
+        return None
+    from assay.datasets.vectors.hdf5 import PARTS, parts
+
+    name = PARTS["queries"]
+    return f"{path}:{name}" if name in parts(where.path) else None
 
 
 def _looked(path: str, role: str, metric: str, format: str | None) -> Checked:  # noqa: A002

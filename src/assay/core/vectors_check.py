@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import Matrix, Vectors
 
 _PIECE = 16 << 20  # bytes at a time
 LARGEST = 1e150  # beyond it a squared distance does not fit double precision
+SMALLEST = 1e-140  # below it a squared length does not
 
 
 class Found(NamedTuple):
@@ -32,6 +34,7 @@ class Faults(NamedTuple):
     not_finite: Found = Found()  # NaN or infinite
     zero: Found = Found()  # of no length: they have no direction, so no cosine
     large: Found = Found()  # beyond what has a distance
+    small: Found = Found()  # below what has a direction
 
     def problems(self, metric: str = "cosine") -> list[str]:
         """What stands in the way under a metric, in words.
@@ -47,6 +50,9 @@ class Faults(NamedTuple):
         if self.zero.number and metric == "cosine":
             said = _counted(self.rows, self.zero, "zero", "are")
             made.append(f"{said}: under cosine they have no direction")
+        if self.small.number and metric == "cosine":
+            said = _counted(self.rows, self.small, f"no number of {SMALLEST:g} or more", "hold")
+            made.append(f"{said}: under cosine their direction cannot be told")
         if self.large.number:
             made.append(_counted(self.rows, self.large, f"numbers beyond {LARGEST:g}", "hold"))
         return made
@@ -59,14 +65,26 @@ def faults(vectors: Vectors) -> Faults:
     >>> faults(Held(np.array([[1, 0], [0, 0], [np.nan, 1]], np.float32)))[:3]
     (3, Found(number=1, first=2), Found(number=1, first=1))
     """
-    not_finite, zero, large = Found(), Found(), Found()
+    not_finite, zero, large, small = Found(), Found(), Found(), Found()
     for start, block in pieces(vectors):
         if block.dtype.kind == "f":
             not_finite = not_finite.plus(_found(~np.isfinite(block).all(axis=1), start))
         if block.dtype == np.float64:
             large = large.plus(_found((np.isfinite(block) & (np.abs(block) > LARGEST)).any(axis=1), start))
+            small = small.plus(_found(too_small(block), start))
         zero = zero.plus(_found(~block.any(axis=1), start))
-    return Faults(len(vectors), not_finite, zero, large)
+    return Faults(len(vectors), not_finite, zero, large, small)
+
+
+def too_small(block: Matrix) -> NDArray[np.bool_]:
+    """The rows that are not zero, but too small for their squares.
+
+    >>> too_small(np.array([[0.0, 0.0], [1e-170, 0.0], [1e-170, 1e-9]])).tolist()
+    [False, True, False]
+    """
+    most = np.abs(block).max(axis=1, initial=0)
+    made: NDArray[np.bool_] = (most > 0) & (most < SMALLEST)
+    return made
 
 
 def refuse_faults(vectors: Vectors, metric: str, name: str) -> None:

@@ -42,8 +42,11 @@ CONVENTIONS = (
     Convention("squared Euclidean distances", "l2", np.square),
     Convention("negated inner products", "ip", _same),
     Convention("inner products (similarities)", "ip", np.negative, True),
+    Convention("1 − inner product", "ip", lambda far: 1 + far),
     Convention("1 − cosine", "cosine", _same),
     Convention("cosines (similarities)", "cosine", lambda far: 1 - far, True),
+    Convention("negated cosines", "cosine", lambda far: far - 1),
+    Convention("angles", "cosine", lambda far: np.arccos(np.clip(1 - far, -1, 1))),
     Convention("Euclidean distances of unit vectors", "cosine", lambda far: np.sqrt(2 * np.maximum(far, 0))),
     Convention("squared Euclidean distances of unit vectors", "cosine", lambda far: 2 * far),
 )
@@ -317,6 +320,8 @@ def _faint(kept: Doubles, expected: Doubles) -> Flags:
 def _misfit(fits: Convention | None, metric: str, count: int, right: bool) -> Iterator[Finding]:
     if fits is None:
         effect = "the truth may be of other vectors: no recall means anything until that is known"
+        if right:
+            effect = "the neighbours are right; hits and ties that are told by these distances are not"
         yield wrong("distances of no metric", count, count, "none of the usual distances fits", effect)
     elif fits.metric != metric and not right:
         yield _mismatch(count, f"the file keeps {fits.name}, so its metric is {fits.metric}, not {metric}")

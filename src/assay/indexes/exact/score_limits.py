@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from assay.core.errors import InputError
 from assay.core.vectors import Vectors
-from assay.core.vectors_check import LARGEST
+from assay.core.vectors_check import LARGEST, SMALLEST, too_small
 
 Singles = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -91,6 +91,8 @@ class Ruler:
         tame = size <= _WILD * max(1.0, self.radius) ** 2
         if self.metric == "cosine":
             tame &= size >= self.radius**2 / _WILD
+            if block.dtype == np.float64:
+                tame &= ~too_small(block)
         wild = np.flatnonzero(~tame)
         if len(wild):
             _refuse(wild, block, start, self.metric)
@@ -106,6 +108,7 @@ def _refuse(wild: Places, block: NDArray[Any], start: int, metric: str) -> None:
     ]
     if metric == "cosine":
         reasons.append((~rows.any(axis=1), "is zero, and under cosine it has no direction"))
+        reasons.append((too_small(rows), f"holds no number of {SMALLEST:g} or more: its direction is lost"))
     for bad, reason in reasons:
         if bad.any():
             at = start + int(wild[bad.argmax()])

@@ -44,12 +44,12 @@ def import_results(
     """
     files = [file for path in paths for file in _files(os.fspath(path), results.folder)]
     readers = [(file, KINDS[_checked(kind) or kind_of(file)]) for file in files]
-    one, metric = _data_there(results), _metric_there(results)
+    one, swept = _data_there(results), (results.known_about() or {}).get("data", {})
     for file, read in readers:
         for found in read(file):
             one = _same_data(found, one, file)
             _refuse_truth(found, truth, file)
-            _refuse_metric(found, metric, file)
+            _refuse_other(found, swept, file)
     keys = [_put(found, results, truth) for file, read in readers for found in read(file)]
     return list(dict.fromkeys(keys))
 
@@ -165,21 +165,23 @@ def _refuse_truth(found: Found, truth: Neighbors | None, path: str) -> None:
         )
 
 
-def _metric_there(results: Results) -> str | None:
-    """The metric of the sweep in the folder; None where there is no sweep."""
-    there = (results.folder / "sweep.json").exists()
-    return str(results.about()["data"]["metric"]) if there else None
-
-
-def _refuse_metric(found: Found, metric: str | None, path: str) -> None:
-    """Refuse neighbours under another metric than that of the sweep; what names none is not refused."""
-    own = found.told.get("metric")
-    if found.answers is not None and own and metric and own != metric:
+def _refuse_other(found: Found, swept: Mapping[str, Any], path: str) -> None:
+    """Refuse what says that it is of another metric or other vectors than the sweep in the folder."""
+    own, metric = found.told.get("metric"), swept.get("metric")
+    if own and metric and own != metric:
         raise FormatError(
             f"is of neighbours under {own}, and the sweep in the folder is under {metric}: "
             f"import it into the folder of a sweep under {own}",
             path,
         )
+    for name, words in (("n", "vectors"), ("d", "dimensions")):
+        own, there = found.told.get(name), swept.get(name)
+        if own and there and own != there:
+            raise FormatError(
+                f"is of {own:,} {words}, and the sweep in the folder is of {there:,}: "
+                "import it into another folder",
+                path,
+            )
 
 
 def _put(found: Found, results: Results, truth: Neighbors | None) -> str:

@@ -25,7 +25,10 @@ from assay.indexes.hosting.worker import Built, Described
 from assay.indexes.index import Setup
 
 _SOURCES = str(Path(__file__).parents[3])
-_START = "import sys; sys.path.append({sources!r}); from assay.indexes.hosting.worker import main; main({fd})"
+_START = (  # a file in this folder may be named as a library is
+    "import sys; sys.path[:] = [*filter(None, sys.path), {sources!r}]; "
+    "from assay.indexes.hosting.worker import main; main({fd})"
+)
 _PAUSE = 0.05  # seconds between two looks at a process
 _THREADS = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS",

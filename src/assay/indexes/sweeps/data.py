@@ -80,12 +80,23 @@ def as_engines_take(vectors: Vectors, metric: str, path: str | os.PathLike[str])
         with open(path, "wb") as file:
             for _, block in vectors.blocks(_ROWS):
                 rows = unit(block) if metric == "cosine" else block
-                file.write(np.ascontiguousarray(rows, np.float32).tobytes())
+                file.write(_singles(rows).tobytes())
     except OSError as error:
         raise StoreError(
             f"{path}: the vectors for the engines cannot be written ({error.strerror})"
         ) from None
     return Mapped(str(path), vectors.shape, np.dtype(np.float32))
+
+
+def _singles(rows: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        made = np.ascontiguousarray(rows, np.float32)
+    if not np.isfinite(made).all():
+        most = np.finfo(np.float32).max
+        raise InputError(
+            f"engines take single precision, and there are numbers beyond {most:.2g}: scale them"
+        )
+    return made
 
 
 def unit(rows: Matrix) -> NDArray[np.float64]:

@@ -196,7 +196,7 @@ def _refuse_ranges(entries: Sequence[Entry], targets: Sequence[Goals]) -> None:
     if targets and not found:
         raise InputError(
             "a recall to be reached (--recall) needs a parameter of searching whose value is looked for: "
-            "a range after the slash, such as efSearch=8..512"
+            "a range of whole numbers after the slash, such as efSearch=8..512"
         )
 
 

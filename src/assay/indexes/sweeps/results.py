@@ -171,6 +171,11 @@ class Results:
             shutil.rmtree(self.folder / "vectors", ignore_errors=True)
             yield
 
+    def refuse_gone(self) -> None:
+        """Refuse to go on in a folder that was taken away while it was locked."""
+        if not (self.folder / ".lock").exists():
+            raise StoreError(f"{self.folder} was taken away meanwhile, and what was kept in it is lost")
+
     def refuse_place(self) -> None:
         """Refuse a folder that cannot be made or written to, before any work is done for it."""
         there = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())

@@ -13,6 +13,7 @@ from assay.indexes.exact.distances import Doubles
 from assay.indexes.hits import Hits, Judge, first
 from assay.indexes.hosting.load import SATURATED
 from assay.indexes.hosting.percentiles import latency
+from assay.indexes.recall import mean_recall
 from assay.indexes.sweeps.data import Data
 from assay.indexes.sweeps.results import Repetition, Results
 from assay.indexes.trials import DELTAS, Spread, Trial, robustness_name
@@ -52,7 +53,9 @@ def trial(
     odd = _odd(passes[0].ids, known.get("n") or _n(results)) if passes else []
     told["note"] = "; ".join(filter(None, (known.get("note"), *remarks, *odd)))
     if judge is not None and _can_be_judged(known, judge, key):
+        said = f"{known['k']} neighbours were asked for" if known.get("k", judge.k) != judge.k else ""
         told |= {"k": judge.k, "policy": judge.policy}
+        told["note"] = "; ".join(filter(None, (told["note"], said)))
         figures |= _scored(passes, judge, deltas, level) if passes else {}
     elif judge is not None and passes:
         said = f"{known['k']} neighbours were asked for: no score at {judge.k}"
@@ -112,9 +115,10 @@ def _scored(passes: list[Repetition], judge: Judge, deltas: Sequence[float], lev
     """How good the answers of the first pass are; every query counts once."""
     hits = scored(passes[0], judge)
     values = per_query(hits, deltas)
-    kinds = {name: "mean" if name.startswith("R@") else "share" for name in values}
+    shares = {name: found for name, found in values.items() if not name.startswith("R@")}
+    made = {name: estimate(found, "share", level) for name, found in shares.items()}
     return {
-        "measures": {name: estimate(found, kinds[name], level) for name, found in values.items()},
+        "measures": {f"R@{hits.k}": mean_recall(hits.recall, level)} | made,
         "zero_hits": int(((hits.counts == 0) & (hits.out_of > 0)).sum()),
         "undefined": int((judge.out_of == 0).sum()),
         "short": judge.short,

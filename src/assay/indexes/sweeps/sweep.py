@@ -333,6 +333,7 @@ class _Round:
 
     def _is_full(self, error: Exception) -> bool:
         """Whether an error comes of a full disk; engines have many words for it."""
+        self.results.refuse_gone()
         left = shutil.disk_usage(self.results.folder).free
         return left < _LEAST_ROOM or os.strerror(errno.ENOSPC) in str(error)
 
@@ -434,6 +435,7 @@ class _Round:
             _refuse_full(error, self._is_full(error))
             self._failed(planned, str(error), index.about)
             return
+        self.results.refuse_gone()
         hits = self.judge.of_requests(found.queries, found.ids)
         if said:
             found = found._replace(extra={**found.extra, "remark": said})
