@@ -293,7 +293,7 @@ def test_a_folder_that_is_taken_away_ends_the_sweep(tmp_path: Path) -> None:
 
 def test_numbers_that_no_engine_takes_are_told(tmp_path: Path) -> None:
     huge = replace(DATA, base=Held(DATA.base.whole().astype(np.float64) * 1e60))
-    with pytest.raises(InputError, match="engines take single precision, and there are numbers beyond 3.4e"):
+    with pytest.raises(InputError, match="engines take single precision, and there are numbers beyond"):
         Sweep(huge, cases([entry()], [Asking("batch")]), tmp_path / "out", QUICK).run()
 
 

@@ -33,7 +33,8 @@ def main() -> NoReturn:
     """Run a command and leave with its exit code, at once: there is nothing to tear down."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take longer to start than to use
     gc.disable()
-    sys.stderr = io.TextIOWrapper(_Unread(2, "w", closefd=False), "utf-8", write_through=True)
+    told = io.BufferedWriter(_Unread(2, "w", closefd=False))
+    sys.stderr = io.TextIOWrapper(told, "utf-8", "backslashreplace", line_buffering=True)
     streams = (sys.stdout, sys.stderr)
     for stream in streams:
         stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # whatever the locale says
@@ -55,7 +56,7 @@ class _Unread(io.FileIO):
     def write(self, data: Any) -> int:
         """Write, or do as if."""
         try:
-            return super().write(data) or 0
+            return super().write(data)
         except BrokenPipeError:
             _silence(2)
             return len(data)
