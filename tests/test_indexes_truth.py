@@ -232,6 +232,27 @@ def test_a_pair_has_the_same_distance_whatever_stands_beside_it() -> None:
         assert of_pairs("l2", a, b).tolist() == alone
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_memory_that_is_used_again_changes_no_distance(metric: str) -> None:
+    a, b = np.random.default_rng(10).integers(1, 99, (2, 5, 40)).astype(np.uint8)
+    space = np.full(a.shape, np.nan)
+    assert of_pairs(metric, a, b, space).tolist() == of_pairs(metric, a, b).tolist()
+
+
+@pytest.mark.parametrize("metric", ["l2", "ip"])
+def test_limits_drawn_from_many_rows_leave_out_none_of_the_nearest(metric: str) -> None:
+    rng = np.random.default_rng(11)
+    base, queries = giants(rng, 9000, 6), plain(rng, 300, 6)
+    found = truth(Held(base), Held(queries), 4, metric, threads=1)
+    assert same(found, brute(base, queries, 4, metric))
+
+
+def test_numpy_copies_as_much_at_once_as_before() -> None:
+    before, rng = np.getbufsize(), np.random.default_rng(12)
+    truth(Held(plain(rng, 500, 4)), Held(plain(rng, 400, 4)), 2, "l2", threads=1)
+    assert np.getbufsize() == before
+
+
 def test_progress_ends_at_all_pairs() -> None:
     told: list[tuple[int, int]] = []
     base, queries = Held(plain(np.random.default_rng(1), 1000, 4)), Held(np.ones((600, 4), np.float32))

@@ -179,8 +179,10 @@ def _moved(column: NDArray[Any], kept: Flags, front: Flags) -> NDArray[Any]:
 def measured(base: Vectors, queries: NDArray[Any], which: Places, positions: Places, metric: str) -> Doubles:
     """How far queries are from rows of the base, pair by pair, the base gone through in its order."""
     made, order = np.empty(len(which)), np.argsort(positions, kind="stable")
-    step = max(1, _MEASURED // max(1, base.d))
+    step = min(len(order), max(1, _MEASURED // max(1, base.d))) or 1
+    space = np.empty((step, base.d))
     for start in range(0, len(order), step):
         some = order[start : start + step]
-        made[some] = of_pairs(metric, queries[which[some]], base.take(positions[some]))
+        rows = base.take(positions[some])
+        made[some] = of_pairs(metric, queries[which[some]], rows, space[: len(some)])
     return made

@@ -15,20 +15,26 @@ _WHOLE = 1 << 15  # dimensions up to which the square of a product of bytes is a
 _PIECE = 4096  # numbers of a row that are summed at once: beyond 8,192 the order depends on other rows
 
 
-def of_pairs(metric: str, queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
+def of_pairs(
+    metric: str, queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None = None
+) -> Doubles:
     """The distance of each row of queries to the same row of vectors.
 
     The sum over dimensions is made in the same order for every pair, so that it does not depend on
-    which other pairs are computed beside it. Integers are exact, but for the root.
+    which other pairs are computed beside it. Integers are exact, but for the root. `space` is memory of
+    their shape that is written over: to be given new memory takes long.
 
     >>> of_pairs("l2", np.array([[0, 0]], np.uint8), np.array([[3, 4]], np.uint8)).tolist()
     [5.0]
     """
-    return _FORMULAS[metric](queries, vectors)
+    return _FORMULAS[metric](queries, vectors, space)
 
 
-def _doubles(rows: NDArray[Any]) -> Doubles:
-    return np.ascontiguousarray(rows, np.float64)
+def _doubles(rows: NDArray[Any], space: Doubles | None = None) -> Doubles:
+    if space is None:
+        return np.ascontiguousarray(rows, np.float64)
+    space[:] = rows
+    return space
 
 
 def _dot(a: Doubles, b: Doubles) -> Doubles:
@@ -39,18 +45,17 @@ def _dot(a: Doubles, b: Doubles) -> Doubles:
     return made
 
 
-def _l2(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
-    difference = queries.astype(np.float64)
-    difference -= vectors
+def _l2(queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None) -> Doubles:
+    difference: Doubles = np.subtract(queries, vectors, out=space, dtype=np.float64)
     return np.sqrt(_dot(difference, difference))
 
 
-def _ip(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
-    return 0.0 - _dot(_doubles(queries), _doubles(vectors))  # not −0, which prints as something else
+def _ip(queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None) -> Doubles:
+    return 0.0 - _dot(_doubles(queries, space), _doubles(vectors))  # not −0, which prints as something else
 
 
-def _cosine(queries: NDArray[Any], vectors: NDArray[Any]) -> Doubles:
-    a, b = _doubles(queries), _doubles(vectors)
+def _cosine(queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None) -> Doubles:
+    a, b = _doubles(queries, space), _doubles(vectors)
     dot, own, length = _dot(a, b), _dot(a, a), _dot(b, b)
     if "f" in (queries.dtype.kind, vectors.dtype.kind):
         return 1 - dot / _roots(own, length)
@@ -79,7 +84,7 @@ def _fraction(dot: Doubles, length: Doubles) -> Doubles:
     return made
 
 
-_FORMULAS: dict[str, Callable[[NDArray[Any], NDArray[Any]], Doubles]] = {
+_FORMULAS: dict[str, Callable[[NDArray[Any], NDArray[Any], Doubles | None], Doubles]] = {
     "l2": _l2,
     "ip": _ip,
     "cosine": _cosine,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from assay.core.vectors import Neighbors, Vectors
 from assay.indexes.exact.candidates import Candidates, Pairs
-from assay.indexes.exact.score_limits import Rows, Ruler, Sides, Singles, ruler, sides
+from assay.indexes.exact.score_limits import Places, Rows, Ruler, Sides, Singles, ruler, sides
 from assay.indexes.exact.together import together
 
-BLOCK = 16384  # rows of the base that are made ready at once
-_MANY = 512  # dimensions from which on a product takes much longer than to look through it
-_READY = 4 << 20  # bytes of rows made ready at once, so that they stay in the cache
+BLOCK = 16384  # rows of the base that are made ready at once, at most
+_READY = 4 << 20  # bytes of them, so that they stay in the cache
+_QUERIES, _ROWS = 1024, 1024  # of a product of matrices: it is looked through while it is in the cache
+_FIRST = 4096  # rows of the first, from which limits are drawn
+_GROUPS = 4  # times k groups of rows, of which the nearest each is looked at for that
+_WIDE = 256  # queries from which on NumPy is faster when it does not copy their limits aside
 
 Seen = Callable[[int], None]
 
@@ -41,11 +44,10 @@ def search(
     the work is cut. `seen` is told the number of rows after each block.
     """
     measure = ruler(base, queries, task.metric)
-    shape = _shape(base.d)
-    tiles = _tiles(base, queries, task, measure, shape, threads)
-    most = min(task.block, max(shape.rows, _READY // (4 * base.d + 4)))
+    tiles = _tiles(base, queries, task, measure, threads)
+    most = min(task.block, max(_ROWS, _READY // (4 * base.d + 4)))
     step = _even(task.stop - task.start, most, threads)
-    spaces = [_Space(step, base.d + 1, shape) for _ in range(threads)]
+    spaces = [_Space(step, base.d + 1) for _ in range(threads)]
     suspicious = True  # of copies, until a block has few
 
     def sift(start: int) -> None:
@@ -60,7 +62,7 @@ def search(
                 tile.found.flooded = False
         turn = start // step % len(tiles)  # so that threads seldom wait for each other
         for tile in tiles[turn:] + tiles[:turn]:
-            _sift(rows, tile, start - task.start, space)
+            _sift(rows, tile, space)
         spaces.append(space)
         if seen:
             seen(len(block))
@@ -73,18 +75,6 @@ def search(
     return made
 
 
-class _Shape(NamedTuple):
-    """Of a product of matrices, at most."""
-
-    queries: int
-    rows: int
-
-
-def _shape(d: int) -> _Shape:
-    """Small enough to be looked through in the cache, or large, where that matters less than the product."""
-    return _Shape(2560, 2048) if d >= _MANY else _Shape(1024, 1024)
-
-
 class _Tile(NamedTuple):
     """Some of the queries, from a number on."""
 
@@ -93,11 +83,9 @@ class _Tile(NamedTuple):
     found: Candidates
 
 
-def _tiles(
-    base: Vectors, queries: NDArray[Any], task: Task, measure: Ruler, shape: _Shape, threads: int
-) -> list[_Tile]:
+def _tiles(base: Vectors, queries: NDArray[Any], task: Task, measure: Ruler, threads: int) -> list[_Tile]:
     n, made = len(queries), list[_Tile]()
-    cuts = np.linspace(0, n, -(-n // shape.queries) + 1).astype(int).tolist()
+    cuts = np.linspace(0, n, -(-n // _QUERIES) + 1).astype(int).tolist()
 
     def make(cut: tuple[int, int]) -> None:
         some = queries[slice(*cut)]
@@ -107,7 +95,7 @@ def _tiles(
     return sorted(made, key=lambda tile: tile.first)
 
 
-def _even(rows: int, most: int, threads: int) -> int:
+def _even(rows: int, most: int, threads: int = 1) -> int:
     """Rows of a block such that all threads have as many to do.
 
     >>> _even(100, 30, 2), _even(100, 1000, 2)
@@ -119,79 +107,81 @@ def _even(rows: int, most: int, threads: int) -> int:
 class _Space:
     """Memory that is used again and again: to be given new memory takes longer than to fill it."""
 
-    def __init__(self, rows: int, width: int, shape: _Shape) -> None:
-        self.ready, self.shape = np.empty((rows, width), np.float32), shape
-        size = shape.rows * shape.queries
+    def __init__(self, rows: int, width: int) -> None:
+        self.ready, size = np.empty((rows, width), np.float32), _FIRST * _QUERIES
         self._product, self._near = np.empty(size, np.float32), np.empty(size, np.bool_)
+        self._some = np.empty(size >> 3, np.bool_)
 
-    def tile(self, rows: int, queries: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Places for a product, and for what is near."""
-        size, shape = rows * queries, (rows, queries)
-        return self._product[:size].reshape(shape), self._near[:size].reshape(shape)
+    def product(self, part: Rows, side: Sides) -> Singles:
+        """The product of rows and queries; of wild rows nothing is known, so they are below any limit."""
+        shape = len(part.factor), side.factor.shape[1]
+        made = self._product[: shape[0] * shape[1]].reshape(shape)
+        np.matmul(part.factor, side.factor, out=made)
+        made[part.wild] = -np.inf
+        return made
+
+    def near(self, product: Singles, limit: Singles) -> Places:
+        """Where a product is within the limit of its query, row by row told by one number."""
+        near = self._near[: product.size].reshape(product.shape)
+        with np.errstate():  # what is set ends with it
+            if len(limit) >= _WIDE:
+                np.setbufsize(16)
+            np.less_equal(product, limit, out=near)
+        return self.marked(near.ravel())
+
+    def marked(self, flags: NDArray[np.bool_]) -> Places:
+        """Where few of many flags are set: looked through by eights.
+
+        >>> _Space(1, 1).marked(np.array([0, 1, 0, 0, 0, 0, 0, 1, 0, 1], np.bool_)).tolist()
+        [1, 7, 9]
+        """
+        whole = len(flags) & ~7
+        words = flags[:whole].view(np.uint64)
+        some = np.not_equal(words, 0, out=self._some[: len(words)]).nonzero()[0]
+        inside = words[some].view(np.bool_).nonzero()[0]
+        return np.concatenate([some[inside >> 3] * 8 + (inside & 7), whole + flags[whole:].nonzero()[0]])
 
 
-def _sift(rows: Rows, tile: _Tile, before: int, space: _Space) -> None:
-    """Find which rows may be near to which queries; `before` them some rows were looked at."""
+def _sift(rows: Rows, tile: _Tile, space: _Space) -> None:
+    """Find which rows may be near to which queries: many rows at first, for limits that few are below."""
     _, side, found = tile
-    limit, count = found.limit, len(found.limit)
-    most, least = space.shape.rows * space.shape.queries // count, max(before, space.shape.rows)
-    for start, stop in _steps(len(rows.factor), most, least):
+    limit, start, total = found.limit, 0, len(rows.factor)
+    step = _even(total, _ROWS * _QUERIES // len(limit))  # none is too short to be fast
+    while start < total:
+        known = not np.isinf(limit).any()
+        stop = min(total, start + (step if known else _FIRST * _QUERIES // len(limit)))
         part = rows.part(start, stop)
-        product, near = space.tile(stop - start, count)
-        np.matmul(part.factor, side.factor, out=product)
-        if np.isinf(limit).any():
+        product = space.product(part, side)
+        if not known:
             _limit(limit, part, side, product, found.k)
-        np.less_equal(product, limit, out=near)
-        if len(part.wild):
-            near[part.wild] = True
-        flat = _marked(near.ravel())
+        flat = space.near(product, limit)
         if len(flat):
             found.add(_pairs(part, side, flat, product))
-
-
-def _marked(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Where few of many flags are set: looked through by eights.
-
-    >>> _marked(np.array([0, 1, 0, 0, 0, 0, 0, 1, 0, 1], np.bool_)).tolist()
-    [1, 7, 9]
-    """
-    whole = len(flags) & ~7
-    words = flags[:whole].view(np.uint64)
-    some = (words != 0).nonzero()[0]
-    inside = words[some].view(np.bool_).nonzero()[0]
-    return np.concatenate([some[inside >> 3] * 8 + (inside & 7), whole + flags[whole:].nonzero()[0]])
-
-
-def _limit(limit: Singles, part: Rows, side: Sides, product: NDArray[Any], k: int) -> None:
-    """Draw the first limits from the first rows at once: without a limit every row is a candidate."""
-    if len(product) < k:
-        return
-    upper = product + (side.fixed + part.factor[:, -1:] * side.slope)
-    upper[part.wild] = np.inf
-    np.minimum(limit, np.partition(upper, k - 1, axis=0)[k - 1], out=limit)
-
-
-def _steps(rows: int, most: int, least: int) -> Iterator[tuple[int, int]]:
-    """Steps through rows, short at first: while little is known of a limit, most rows are below it.
-
-    >>> list(_steps(100, 40, 10)), list(_steps(100, 80, 1000))
-    ([(0, 10), (10, 20), (20, 40), (40, 74), (74, 100)], [(0, 50), (50, 100)])
-    """
-    start, even = 0, -(-rows // -(-rows // most))  # as long as the others, as none is too short to be fast
-    while start < rows:
-        stop = min(rows, start + min(even, max(least, start)))
-        yield start, stop
         start = stop
 
 
-def _pairs(part: Rows, side: Sides, flat: NDArray[np.int64], product: NDArray[Any]) -> Pairs:
-    count = product.shape[1]
-    row, query = np.divmod(flat, count)
+def _limit(limit: Singles, part: Rows, side: Sides, product: Singles, k: int) -> None:
+    """Draw the first limits from the first rows at once: without a limit every row is a candidate.
+
+    The nearest of each few rows are enough: there are k among them that are as near as the limit.
+    """
+    few = len(product) // (_GROUPS * k) or 1
+    whole = len(product) // few * few
+    if whole < k:
+        return
+    nearest = product[:whole].reshape(-1, few, len(limit)).min(axis=1)
+    size = part.factor[:whole, -1].reshape(-1, few).max(axis=1)
+    upper = nearest + (side.fixed + size[:, None] * side.slope)
+    upper[part.wild[part.wild < whole] // few] = np.inf
+    np.minimum(limit, np.partition(upper, k - 1, axis=0)[k - 1], out=limit)
+
+
+def _pairs(part: Rows, side: Sides, flat: Places, product: Singles) -> Pairs:
+    row = flat // product.shape[1]
+    query = flat - row * product.shape[1]
     lower = product.ravel()[flat]
     upper = lower + (side.fixed[query] + side.slope[query] * part.factor[row, -1])
-    if len(part.wild):
-        unknown = np.isin(row, part.wild)
-        lower[unknown], upper[unknown] = -np.inf, np.inf
+    upper[np.isneginf(lower)] = np.inf
     return Pairs(query, part.positions[row], lower, upper)
 
 
