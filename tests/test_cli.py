@@ -1,14 +1,17 @@
 """The command line, as a person uses it."""
 
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from assay.cli import COMMANDS
+from assay.cli import COMMANDS, Unread
 from assay.cli import call as run
 from assay.cli.demo import draw
 from assay.indexes.study.findings import findings
@@ -227,6 +230,26 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     )
     assert done.stdout == "query"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("written_by", ["write", "flush"])
+def test_a_line_is_said_once_though_ctrl_c_falls_into_its_writing(tmp_path: Path, written_by: str) -> None:
+    def interrupt(frame: FrameType, event: str, called: Any) -> None:
+        ours = frame.f_globals.get("__name__") == Unread.__module__
+        if event == "c_return" and ours and called.__name__ == written_by:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    told = io.TextIOWrapper(Unread(io.FileIO(tmp_path / "log", "w")), "utf-8", line_buffering=True)
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            print("first", file=told)
+    finally:
+        sys.setprofile(None)
+    print("second", file=told)
+    told.close()
+    assert (tmp_path / "log").read_text() == "first\nsecond\n"
 
 
 def test_the_demo_scores_compares_explains_and_decides(called_demo: Called) -> None:

@@ -33,7 +33,7 @@ def main() -> NoReturn:
     """Run a command and leave with its exit code, at once: there is nothing to tear down."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take longer to start than to use
     gc.disable()
-    told = io.BufferedWriter(_Unread(2, "w", closefd=False))
+    told = Unread(io.FileIO(2, "w", closefd=False))
     sys.stderr = io.TextIOWrapper(told, "utf-8", "backslashreplace", line_buffering=True)
     streams = (sys.stdout, sys.stderr)
     for stream in streams:
@@ -50,16 +50,26 @@ def main() -> NoReturn:
     os._exit(code)
 
 
-class _Unread(io.FileIO):
-    """Standard error, whose reader may leave: a night of measuring does not end with the log of it."""
+class Unread(io.BufferedWriter):
+    """Standard error, whose reader may leave: a night of measuring does not end with the log of it.
+
+    The file below is left as it is: a Ctrl-C inside its writing would have a line written twice.
+    """
 
     def write(self, data: Any) -> int:
         """Write, or do as if."""
         try:
             return super().write(data)
         except BrokenPipeError:
-            _silence(2)
+            _silence(self.fileno())
             return len(data)
+
+    def flush(self) -> None:
+        """Write what was held back, or do as if."""
+        try:
+            super().flush()
+        except BrokenPipeError:
+            _silence(self.fileno())
 
 
 class Interruption:
