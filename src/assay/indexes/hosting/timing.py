@@ -108,18 +108,18 @@ def scheduled(search: Search, rows: Sequence[Any], k: int, due: Ticks, clients: 
 
 
 def closed_loop(search: Ask, rows: Sequence[Any], k: int, clock: Clock) -> Loop:
-    """Ask for each row as soon as the last is answered, and do nothing else meanwhile."""
+    """Ask for each row as soon as the last is answered: one look at the clock ends one and starts the next."""
     now, n, problem = clock.now, len(rows), ""
-    starts, ends, found, failed = [0] * n, [0] * n, [None] * n, np.zeros(n, np.bool_)
+    ends, found, failed = [0] * n, [None] * n, np.zeros(n, np.bool_)
+    begin = now()
     for i, row in enumerate(rows):
-        starts[i] = now()
         try:
             found[i] = search(row, k)
-            ends[i] = now()
         except Exception as error:
-            ends[i], failed[i] = now(), True
-            problem = problem or _said(error)
-    return Loop(np.array(starts, np.int64), np.array(ends, np.int64), found, failed, problem)
+            failed[i], problem = True, problem or _said(error)
+        ends[i] = now()
+    ticks = np.array([begin, *ends], np.int64)
+    return Loop(ticks[:-1], ticks[1:], found, failed, problem)
 
 
 def open_loop(search: Ask, rows: Sequence[Any], k: int, due: Ticks, clock: Clock, clients: int = 1) -> Loop:
