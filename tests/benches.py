@@ -19,6 +19,7 @@ def install_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 0.1\n")
     (about / "entry_points.txt").write_text(
         "[assay.indexes]\nmisbehaving = misbehaving:Misbehaving\npretending = misbehaving:Pretending\n"
+        "holding = misbehaving:Holding\nunloadable = misbehaving:Unloadable\n"
     )
     monkeypatch.setenv("PYTHONPATH", f"{folder}:{OTHERS}")
     monkeypatch.syspath_prepend(folder)

@@ -66,7 +66,7 @@ TRIALS: dict[str, Trial] = {
     "zvec": Trial({"m": 16, "ef_construction": 80}, {"ef": 10}, {"ef": 200}),
     "milvus": Trial(
         {"uri": "vectors.db", "M": 16, "efConstruction": 80}, {"ef": 10}, {"ef": 200}, server=True
-    ),  # milvus-lite; the server is tried in test_indexes_milvus.py
+    ),  # milvus-lite; the server is tried in test_milvus.py
     "pgvector.hnsw": Trial(
         {"m": 16, "ef_construction": 80}, {"ef_search": 10}, {"ef_search": 200}, server=True
     ),

@@ -309,6 +309,23 @@ def test_zero_vectors_are_a_fault_under_cosine_only(metric: str, clean: bool) ->
     assert found.right == (40 if clean else None)
 
 
+def test_zero_vectors_among_the_queries_are_a_fault_under_cosine() -> None:
+    queries = QUERIES.copy()
+    queries[3] = 0
+    found = audited(given("cosine")[0], metric="cosine", queries=queries)
+    assert (names(found), found.clean) == (["zero vectors in the queries"], False)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("which", ["base", "queries"])
+def test_what_is_no_number_is_a_fault(which: str, number: float) -> None:
+    spoilt: Any = {"base": BASE.copy(), "queries": QUERIES.copy()}
+    spoilt[which][3, 1] = number
+    found = audited(given()[0], **spoilt)
+    assert not found.clean
+    assert any(which in name for name in names(found))
+
+
 def test_another_number_of_rows_is_caught() -> None:
     found = audited(given()[0][:39])
     assert names(found) == ["another number of rows"]

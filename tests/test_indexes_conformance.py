@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from assay.core.errors import AssayError, InputError
+from assay.core.errors import AssayError
 from assay.core.vectors import Held, Positions
 from assay.indexes.engines import ENGINES
 from assay.indexes.hosting.hosted import Hosted
@@ -101,13 +101,7 @@ class Record(NamedTuple):
 def opened(name: str, metric: str, folder: Path) -> Hosted:
     """An engine with all processors to itself, so that a thread too many can be seen."""
     cpus = tuple(os.sched_getaffinity(0))
-    try:
-        trial = TRIALS[name]
-        return Hosted(name, trial.build, metric=metric, d=D, folder=folder, timeout=600, cpus=cpus)
-    except InputError as error:
-        if "is not installed" in str(error):
-            pytest.skip(str(error))
-        raise
+    return Hosted(name, TRIALS[name].build, metric=metric, d=D, folder=folder, timeout=600, cpus=cpus)
 
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)

@@ -1,6 +1,7 @@
 """An engine in its own process: what goes wrong there ends there."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Held, Mapped, Positions
 from assay.datasets.vectors import read_vectors, write_vectors
+from assay.indexes.engines import load
 from assay.indexes.hosting.hosted import Hosted, Process
 from assay.indexes.hosting.processes import marked
 from assay.indexes.hosting.worker import Worker, rows
@@ -48,7 +50,7 @@ def test_what_comes_before_building_is_not_timed_and_not_done_to_load(tmp_path: 
     class Compiled(Index):
         def prepare(self) -> None:
             done.append("prepare")
-            time.sleep(0.5)
+            time.sleep(1.5)
 
         def build(self, vectors: Rows) -> None:
             done.append("build")
@@ -58,7 +60,7 @@ def test_what_comes_before_building_is_not_timed_and_not_done_to_load(tmp_path: 
 
     worker = Worker()
     worker.index = Compiled(Setup("l2", 8, 1, tmp_path))
-    assert worker.build(BASE).seconds < 0.5
+    assert worker.build(BASE).seconds < 1.5
     worker.load()
     assert done == ["prepare", "build", "load"]
 
@@ -123,6 +125,31 @@ def test_an_unknown_engine_metric_or_interpreter_is_refused() -> None:
 def test_threads_are_pinned() -> None:
     with hosted(threads=1) as index:
         assert len(os.sched_getaffinity(index.family()[0])) == 1
+
+
+def test_libraries_are_told_how_many_threads_they_may_have() -> None:
+    with hosted(threads=1) as index:
+        told = Path(f"/proc/{index.family()[0]}/environ").read_bytes().split(b"\0")
+    assert {b"OMP_NUM_THREADS=1", b"OPENBLAS_NUM_THREADS=1", b"MKL_NUM_THREADS=1"} <= set(told)
+
+
+def test_an_engine_is_ended_before_the_sweep_where_the_machine_has_no_memory_left() -> None:
+    with hosted() as index:
+        (of_engine, own) = (
+            int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (index.family()[0], "self")
+        )
+    assert (of_engine, own < 1000) == (1000, True)
+
+
+def test_a_library_that_is_installed_and_does_not_load_is_not_called_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "annoy", None)
+    monkeypatch.delitem(sys.modules, "assay.indexes.engines.annoy", raising=False)
+    with pytest.raises(
+        EngineError, match=r"^annoy [\d.]+ is installed and cannot be loaded: import of annoy"
+    ):
+        load("annoy")
 
 
 def test_a_file_is_mapped_and_not_held(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from scipy.stats.contingency import relative_risk
 
 from assay.indexes.engines import ENGINES
@@ -68,6 +69,15 @@ def test_the_same_queries_are_drawn_together() -> None:
     apart = failure_ratio(asked(hits), stated([20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 80]), 0.1).ratio
     assert apart.value == 1.0
     assert (apart.low or 1) < 0.7 < 1.4 < (apart.high or 1)
+
+
+def test_whether_two_fail_alike_is_told_by_the_queries_on_which_one_alone_fails() -> None:
+    first, second = (
+        [0] * 12 + [10] * 88,
+        [10] * 9 + [0] * 5 + [10] * 86,
+    )  # 9 on the first alone, 2 on the second
+    found = failure_ratio(asked(first), asked(second, "faiss.ivfflat"), 0.1)
+    assert found.p == pytest.approx(binomtest(2, 11).pvalue)
 
 
 def test_the_bootstrap_agrees_with_drawing_queries_one_by_one() -> None:

@@ -16,6 +16,8 @@ from assay.core.errors import ConfigurationError, EngineError, FormatError, Inpu
 from assay.core.vectors import Held
 from assay.indexes.hits import Judge
 from assay.indexes.hosting.hosted import Hosted
+from assay.indexes.hosting.timing import Timed
+from assay.indexes.sweeps import running
 from assay.indexes.sweeps.living import Living
 from assay.indexes.sweeps.plan import Asking, Build, Case, Entry, cases, name_of
 from assay.indexes.sweeps.results import Repetition, Results
@@ -155,7 +157,7 @@ def test_a_search_that_fails_costs_one_trial(
     answer = Hosted.answer
 
     def impatient(self: Hosted, name: str) -> Any:  # with searches alone: to start may take its time
-        self.timeout = 5 if name == "batch" and how == "hang" else 60
+        self.timeout = 15 if name == "batch" and how == "hang" else 60
         return answer(self, name)
 
     monkeypatch.setattr(Hosted, "answer", impatient)
@@ -270,6 +272,35 @@ def test_clients_share_a_process_and_every_query_is_asked_once(tmp_path: Path) -
     assert [(t.recall.value, t.samples, t.asking["clients"]) for t in found if t.recall] == [(1.0, 80, 3)]
 
 
+@pytest.mark.parametrize(
+    "asked", [Asking("single", clients=3), Asking("open", rate=50, clients=3, seconds=0.1)]
+)
+def test_clients_of_an_engine_that_keeps_its_process_to_itself_have_processes_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Asking
+) -> None:
+    together, processes = running.merged, list[int]()
+
+    def merged(parts: list[Timed]) -> Timed:
+        processes.append(len(parts))
+        return together(parts)
+
+    monkeypatch.setattr(running, "merged", merged)
+    Sweep(DATA, cases([Entry("holding", {}, {"rows": [1500]})], [asked]), tmp_path / "out", QUICK).run()
+    (found,) = trials(Results(tmp_path / "out"), judge())
+    assert (found.status, set(processes)) == ("done", {3})
+    assert found.recall is not None
+    assert found.recall.value == 1.0  # every answer is that of its own query
+    assert (Results(tmp_path / "out").repetition(found.key, 0).latencies > 0).all()
+
+
+def test_an_engine_that_can_be_had_once_only_is_not_asked_by_several(tmp_path: Path) -> None:
+    planned = cases([Entry("unloadable")], [Asking("single", clients=2), Asking("single")])
+    Sweep(DATA, planned, tmp_path / "out", QUICK).run()
+    found = {t.asking["clients"]: t for t in trials(Results(tmp_path / "out"), judge())}
+    assert found[1].status == "done"
+    assert "unloadable serves one client in a process and cannot be loaded into a second" in found[2].reason
+
+
 def test_everything_wrong_with_a_plan_is_said_at_once(tmp_path: Path) -> None:
     wrong = [entry({"sed": [1]}), entry({}, {"rows": ["many"]}), Entry("no-such-engine"), Entry("puck")]
     with pytest.raises(ConfigurationError) as raised:
@@ -375,9 +406,11 @@ from benches import small
 from assay.indexes.sweeps.plan import Asking, Entry, cases
 from assay.indexes.sweeps.sweep import Options, Sweep
 
+what, _, pause = sys.argv[2].partition(":")
+
 def watch(event):
-    if event.what == "passed" and sys.argv[2]:
-        Timer(float(sys.argv[2]), os.kill, (os.getpid(), signal.SIGKILL)).start()
+    if event.what == what:
+        Timer(float(pause), os.kill, (os.getpid(), signal.SIGKILL)).start()
 
 entries = [Entry("misbehaving", {{"seed": [1, 2]}}, {{"rows": [50, 300, 1500]}})]
 planned = cases(entries, [Asking("batch"), Asking("single")])
@@ -385,13 +418,20 @@ Sweep(small(), planned, sys.argv[1], Options(5, 3)).run(watch)
 """
 
 
-def ended(out: Path, pause: float | None = None) -> int:
-    """How a sweep ended that was killed some seconds after it kept one pass more, or was not."""
+def ended(out: Path, when: str = "") -> int:
+    """How a sweep ended that was killed some seconds after the first event of a kind, or was not."""
     code = KILLED.format(paths=[str(OTHERS.parent)])
     source = str(Path(__file__).parents[1] / "src")
     path = os.pathsep.join([source, os.environ["PYTHONPATH"]])
-    command = [sys.executable, "-c", code, str(out), "" if pause is None else str(pause)]
+    command = [sys.executable, "-c", code, str(out), when]
     return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, timeout=300).returncode
+
+
+KILLS = (
+    ["building:0", "building:0.2", "building:0.4", "built:0", "built:0.1", "passing:0"]  # before any pass
+    + [f"passed:{0.003 * number}" for number in range(4)]
+    + ["building:0.3", "built:0.01", "passing:0.2", "done:0", "done:0.002"]
+)
 
 
 def test_a_sweep_killed_ten_times_and_resumed_equals_an_uninterrupted_one(tmp_path: Path) -> None:
@@ -399,8 +439,8 @@ def test_a_sweep_killed_ten_times_and_resumed_equals_an_uninterrupted_one(tmp_pa
     assert ended(whole) == 0
     kept: dict[str, int] = {}
     between = 0  # kills after the first pass and before the last
-    for number in range(10):
-        assert ended(killed, pause=0.002 * number) == -signal.SIGKILL
+    for when in KILLS:
+        assert ended(killed, when) == -signal.SIGKILL
         now = parts(killed)
         assert {name: now[name] for name in kept} == kept  # what was finished is not touched again
         between += len(kept) < len(now) < len(parts(whole))

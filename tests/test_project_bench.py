@@ -15,7 +15,7 @@ from assay.datasets.vectors import write_neighbors, write_vectors
 from assay.indexes.exact.truth import truth
 from assay.indexes.sweeps.plan import Asking, Entry, Range
 from assay.indexes.sweeps.results import Results
-from assay.indexes.sweeps.sweep import Options
+from assay.indexes.sweeps.sweep import Options, describe
 from assay.project.bench import Bench, judge_of, measured
 from assay.project.bench_settings import bench_in, entry_in, size_of
 from benches import clustered
@@ -96,6 +96,13 @@ def test_every_setting_reaches_its_place() -> None:
         (0.9, 0.95),
     )
     assert len(made.cases()) == (2 * 2 + 1) * 5
+
+
+@pytest.mark.parametrize("name", ["five", "glove", "refine"])
+def test_the_examples_are_sweeps_of_engines_that_are_here(name: str) -> None:
+    path = Path(__file__).parents[1] / "examples" / "bench" / f"{name}.toml"
+    bench = bench_in(tomllib.loads(path.read_text()), path.parent)
+    assert all(found.version for found in describe(bench.cases()).values())
 
 
 def test_what_is_not_said_is_the_usual() -> None:

@@ -53,6 +53,18 @@ class Misbehaving(Index):
         return "0.1"
 
 
+class Holding(Misbehaving):
+    """Keeps its process to itself, so that further clients need processes of their own."""
+
+    holds_gil = True
+
+
+class Unloadable(Holding):
+    """Cannot be taken up where it was saved."""
+
+    load = Index.load
+
+
 class Pretending(Misbehaving):
     """Accepts a budget, and answers by brute force all the same."""
 

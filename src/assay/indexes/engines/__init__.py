@@ -135,6 +135,9 @@ def _own(name: str, engine: Engine) -> type[Index]:
     except ImportError as error:
         if (error.name or "").startswith("assay"):
             raise
+        if versions := engine.versions():
+            there = " and ".join(f"{library} {version}" for library, version in versions.items())
+            raise EngineError(f"{there} is installed and cannot be loaded: {error}") from error
         raise MissingExtraError(
             " and ".join(engine.libraries), f"the engine {name}", engine.extra, engine.how
         ) from error

@@ -108,7 +108,7 @@ def scheduled(search: Search, rows: Sequence[Any], k: int, due: Ticks, clients: 
 
 
 def closed_loop(search: Ask, rows: Sequence[Any], k: int, clock: Clock) -> Loop:
-    """Ask for each row as soon as the last is answered: one look at the clock ends one and starts the next."""
+    """Ask for each row as soon as the last is answered: one look at the clock ends it and starts this."""
     now, n, problem = clock.now, len(rows), ""
     ends, found, failed = [0] * n, [None] * n, np.zeros(n, np.bool_)
     begin = now()

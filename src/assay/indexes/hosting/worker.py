@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -204,6 +205,7 @@ def _on_disk(file: os.stat_result) -> int:
 def main(fd: int) -> None:
     """Do what is asked until the other end closes."""
     _end_with_parent()
+    _end_first()
     os.dup2(2, 1)  # engines print; what they print goes to the log
     channel = Connection(fd)
     worker = Worker()
@@ -222,6 +224,12 @@ def main(fd: int) -> None:
             )
         channel.send(answer)
     os._exit(0)  # engines that hang in their own destructors do not matter any more
+
+
+def _end_first() -> None:
+    """Where the machine has no memory left, the engine is ended and not the sweep; Linux can be told so."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _end_with_parent() -> None:
