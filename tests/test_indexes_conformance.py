@@ -1,6 +1,7 @@
 """Every engine that is installed here does what an index must do, each in a process of its own."""
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ CONTRACTS = {
     "vespa",
     "redis",
 }  # tested elsewhere
+GUIDE = (Path(__file__).parents[1] / "docs" / "engines.md").read_text()
 CASES = [
     (name, metric)
     for name, trial in TRIALS.items()
@@ -84,6 +86,7 @@ def same(one: Positions, other: Positions) -> float:
 class Record(NamedTuple):
     """What an engine answered."""
 
+    name: str
     trial: Trial
     metric: str
     described: Described
@@ -121,7 +124,19 @@ def record(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         described = index.described
         few = of_few(index, metric, tmp_path_factory.mktemp("few"))
     yield Record(
-        trial, metric, described, folder, built, generous, single.positions, poor, least, busy, wrong, few
+        name,
+        trial,
+        metric,
+        described,
+        folder,
+        built,
+        generous,
+        single.positions,
+        poor,
+        least,
+        busy,
+        wrong,
+        few,
     )
     shutil.rmtree(folder)
 
@@ -153,6 +168,16 @@ def misspelled(index: Hosted) -> dict[str, str]:
 
 def test_every_engine_is_tried_here_or_by_a_contract() -> None:
     assert set(ENGINES) - set(TRIALS) == CONTRACTS
+
+
+def test_the_guide_tells_what_an_engine_is_set_with_and_whether_it_keeps_its_process(record: Record) -> None:
+    (row,) = (line for line in GUIDE.splitlines() if line.startswith(f"| `{record.name}` |"))
+    _, needs, _, metrics, settings, to_know = (cell.strip() for cell in row.strip("|").split(" | "))
+    told = {setting.partition(":")[0].strip() for setting in settings.split(",")} - {"–"}
+    assert told == set(record.described.search)
+    assert ("holds the GIL" in to_know) == record.described.holds_gil
+    assert metrics in (" ".join(record.described.metrics), "those of the engine inside")
+    assert record.described.version in needs or not re.search(r"\d", needs)
 
 
 def test_an_engine_lists_the_metrics_it_is_tried_with(record: Record) -> None:
