@@ -13,8 +13,10 @@ import pytest
 
 from assay.core.errors import EngineError, InputError
 from assay.core.vectors import Held
+from assay.indexes.exact.truth import truth
 from assay.indexes.hosting.hosted import Hosted
 from assay.indexes.sweeps.guard import hard_queries, indexed
+from relay import front_door
 from served import served
 
 ROOT = Path(__file__).parent.parent
@@ -33,9 +35,9 @@ def server() -> Iterator[str]:
         yield uri
 
 
-def milvus(**build: Any) -> Hosted:
+def milvus(metric: str = "l2", **build: Any) -> Hosted:
     """An index on the server, asked from the environment of its client."""
-    return Hosted("milvus", build, metric="l2", d=D, python=PYTHON, timeout=120)
+    return Hosted("milvus", build, metric=metric, d=D, python=PYTHON, timeout=120)
 
 
 def lite(folder: Path, engine: str = "milvus", **build: Any) -> Hosted:
@@ -43,11 +45,10 @@ def lite(folder: Path, engine: str = "milvus", **build: Any) -> Hosted:
     return Hosted(engine, {"uri": "vectors.db", **build}, metric="l2", d=D, folder=folder, timeout=120)
 
 
-def recall(index: Hosted, **search: int) -> float:
+def recall(index: Hosted, metric: str = "l2", **search: int) -> float:
     """The share of the nearest that is found."""
     found = index.search(QUERIES, K, search).positions
-    away = ((QUERIES.matrix[:, None] - BASE.matrix[None]) ** 2).sum(2)
-    nearest = np.argsort(away, axis=1)[:, :K]
+    nearest = truth(BASE, QUERIES, K, metric).positions
     return float(np.mean([len(set(a) & set(b)) / K for a, b in zip(found, nearest, strict=True)]))
 
 
@@ -86,19 +87,52 @@ def test_the_server_is_reached_over_loopback_and_nowhere_else(server: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "build", "search"),
-    [("HNSW", {"M": 16, "efConstruction": 100}, {"ef": 200}), ("SCANN", {"nlist": 64}, {"nprobe": 40})],
+    ("metric", "kind", "build", "search"),
+    [
+        ("l2", "HNSW", {"M": 16, "efConstruction": 100}, {"ef": 200}),
+        ("ip", "SCANN", {"nlist": 64}, {"nprobe": 40}),
+        ("cosine", "IVF_FLAT", {"nlist": 64}, {"nprobe": 40}),
+        ("l2", "IVF_SQ8", {"nlist": 64}, {"nprobe": 40}),
+    ],
 )
 def test_the_server_builds_a_real_index(
-    server: str, kind: str, build: dict[str, int], search: dict[str, int]
+    server: str, metric: str, kind: str, build: dict[str, int], search: dict[str, int]
 ) -> None:
-    with milvus(uri=server, index_type=kind, **build) as index:
+    with milvus(metric, uri=server, index_type=kind, **build) as index:
         built = index.build(BASE)
         assert built.version.startswith("Milvus v2.3.5")
-        assert recall(index, **search) > 0.9
-        assert indexed(index, hard_queries(BASE, "l2"))
+        assert recall(index, metric, **search) > 0.9
+        assert indexed(index, hard_queries(BASE, metric))
+        batch, single = (index.search(QUERIES, K, search, mode).positions for mode in ("batch", "single"))
+        assert (batch == single).all()
         assert (np.sort(index.search(QUERIES, N, search).positions[0]) < N).all()
     assert collections(server) == "[]"
+
+
+@pytest.fixture
+def cloud(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a double of a cloud: TLS and a token before the real server."""
+    monkeypatch.setenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", str(tmp_path / "roots.pem"))
+    with front_door(server.removeprefix("http://"), "db_admin:secret", tmp_path) as uri:
+        yield uri
+
+
+@pytest.mark.parametrize("by", ["parameter", "environment"])
+def test_a_cloud_is_reached_over_tls_by_its_token(
+    cloud: str, server: str, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"token": "db_admin:secret"} if by == "parameter" else {}
+    if by == "environment":
+        monkeypatch.setenv("MILVUS_TOKEN", "db_admin:secret")
+    with milvus(uri=cloud, index_type="AUTOINDEX", **given) as index:
+        index.build(BASE)
+        assert recall(index, level=1) > 0.5
+    assert collections(server) == "[]"
+
+
+def test_a_cloud_that_does_not_know_the_token_is_told(cloud: str) -> None:
+    with pytest.raises(EngineError, match="no such token"):
+        milvus(uri=cloud, index_type="AUTOINDEX", token="db_admin:wrong")
 
 
 def test_brute_force_on_the_server_is_seen(server: str) -> None:
