@@ -71,6 +71,43 @@ def test_damage_is_told_with_what_helps(
     assert (code, problem in err) == (2, True)
 
 
+def test_a_folder_whose_description_was_deleted_takes_no_other_data(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = ["-o", "undescribed", "--mode", "batch", "--index", "misbehaving"]
+    assert said(capsys, *QUICK, *argv)[0] == 0
+    Path("undescribed/sweep.json").unlink()
+    write_vectors(clustered(seed=1)[1], "others.fbin")
+    code, _, err = said(capsys, *(name.replace("queries.", "others.") for name in QUICK), *argv)
+    assert code == 2
+    assert "undescribed holds trials of other data: not the same queries" in err
+    code, _, err = said(capsys, *QUICK, *argv, "--index", "misbehaving seed=1")
+    assert code == 0
+    assert "2 trials in undescribed; every answer is kept" in err
+
+
+def test_trials_that_are_there_are_counted_and_failed_ones_have_no_answers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for number in (1, 2):
+        index = ["--index", f"misbehaving fails=refuse seed={number}"]
+        code, _, err = said(capsys, *QUICK, "-o", "failing", "--mode", "batch", *index)
+        assert code == 1
+        assert f"\n{number} trial{'s' * (number > 1)} in failing: assay bench show failing\n" in err
+
+
+def test_a_base_that_changed_is_told_with_what_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [name.replace("base.", "changing.") for name in QUICK]
+    shutil.copy("base.fbin", "changing.fbin")
+    assert said(capsys, *argv, "-o", "changed", "--mode", "batch", "--index", "misbehaving")[0] == 0
+    write_vectors(clustered(seed=2)[0], "changing.fbin")
+    code, _, err = said(capsys, "show", "changed")
+    assert code == 2
+    assert (
+        "changed since; put back what was there, or measure what is there now into another folder (-o)" in err
+    )
+
+
 def test_a_folder_without_trials_is_said_to_have_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys, *QUICK, "-o", "emptied", "--mode", "batch", "--index", "misbehaving")[0] == 0
     shutil.rmtree("emptied/trials")

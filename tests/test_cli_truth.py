@@ -179,6 +179,17 @@ def test_after_an_interruption_the_same_command_goes_on(
     assert not Path("t.parquet.part").exists()
 
 
+def test_a_file_where_parts_are_to_be_kept_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("p.parquet.part").touch()
+    argv = ["base.fbin", "queries.fvecs", "-k", "5", "--metric", "l2", "-o", "p.parquet", "--parts", "3"]
+    code, _, err = said(capsys, *argv)
+    assert code == 2
+    assert (
+        "kept in the folder p.parquet.part, which cannot be made (File exists): move away what is there"
+        in err
+    )
+
+
 @pytest.mark.parametrize(
     ("output", "hint"), [("base.npy", ""), ("both.hdf5", r", or both\.hdf5:NAME beside what it holds")]
 )

@@ -7,12 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.core.errors import FormatError, InputError
-from assay.datasets.vectors import read_neighbors, read_vectors, write_vectors
+from assay.core.vectors import Neighbors
+from assay.datasets.vectors import read_neighbors, read_vectors, write_neighbors, write_vectors
 
 ROWS = np.arange(40, dtype=np.float32).reshape(10, 4)
 
@@ -40,10 +42,33 @@ def test_a_long_fbin_is_refused(tmp_path: Path) -> None:
     refused(written(tmp_path / "x.fbin", extra=b"more"), "found 172 bytes, 4 too many")
 
 
+@pytest.mark.parametrize("name", ["truth.parquet", "truth.npy", "truth.hdf5"])
+def test_neighbours_are_not_taken_for_vectors(tmp_path: Path, name: str) -> None:
+    distances = None if name.endswith("npy") else np.ones((3, 2))
+    write_neighbors(Neighbors(np.arange(6).reshape(3, 2), distances), tmp_path / name)
+    refused(tmp_path / name, "neighbours are read with --neighbors")
+
+
+def test_a_column_of_other_numbers_is_told_with_its_type(tmp_path: Path) -> None:
+    pl.DataFrame({"v": [[1, 2], [3, 4]], "name": ["a", "b"]}).write_parquet(tmp_path / "x.parquet")
+    refused(
+        tmp_path / "x.parquet",
+        r"expected one column of lists of .*, found v \(List\(Int64\)\), name \(String\)",
+    )
+    refused(
+        f"{tmp_path}/x.parquet:v", r"column 'v' is no column of lists of .*; there is v \(List\(Int64\)\)"
+    )
+
+
+def test_objects_are_no_numbers(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([["a", None]], object), allow_pickle=True)
+    refused(tmp_path / "x.npy", "holds objects of Python; expected numbers")
+
+
 def test_an_fbin_of_another_type_is_told_by_its_length(tmp_path: Path) -> None:
     path = tmp_path / "x.fbin"
     path.write_bytes(struct.pack("<II", 3, 5) + bytes(15))
-    refused(path, "the length fits format='u8bin' or format='i8bin'")
+    refused(path, r"the length fits u8bin or i8bin: say so \(--from, in Python format\)")
     assert read_vectors(path, format="u8bin").shape == (3, 5)
 
 

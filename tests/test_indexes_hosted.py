@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.core.errors import EngineError, InputError
+from assay.core.errors import ConfigurationError, EngineError, InputError
 from assay.core.vectors import Held, Mapped, Positions
 from assay.datasets.vectors import read_vectors, write_vectors
 from assay.indexes.engines import load
@@ -18,6 +18,8 @@ from assay.indexes.hosting.worker import Worker, rows
 from assay.indexes.index import Index, Rows, Setup
 from assay.indexes.sweeps.data import as_engines_take
 from assay.indexes.sweeps.guard import hard_queries, indexed
+from assay.indexes.sweeps.plan import Asking, Entry, cases
+from assay.indexes.sweeps.sweep import describe
 from benches import clustered, install_others
 
 BASE, QUERIES = clustered()
@@ -139,6 +141,13 @@ def test_an_engine_is_ended_before_the_sweep_where_the_machine_has_no_memory_lef
             int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (index.family()[0], "self")
         )
     assert (of_engine, own < 1000) == (1000, True)
+
+
+def test_what_is_no_python_is_told_with_what_is_expected() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"/bin/true cannot host an engine: expected a Python of 3\.11"
+    ):
+        describe(cases([Entry("hnswlib", python="/bin/true")], [Asking("batch")]))
 
 
 def test_a_library_that_is_installed_and_does_not_load_is_not_called_missing(

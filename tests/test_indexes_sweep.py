@@ -478,10 +478,59 @@ def install(folder: Path, name: str, code: str) -> None:
         file.write(f"{name} = {name}:Engine\n")
 
 
+RARE = """
+from misbehaving import Misbehaving
+
+class Engine(Misbehaving):
+    asked = 0
+
+    def search(self, queries, k):
+        self.asked += 1
+        if len(queries) == 1 and self.asked % 3 == 0:
+            raise TimeoutError("server busy")
+        return super().search(queries, k)
+"""
+
+
+def test_a_search_that_fails_while_warming_up_costs_nothing_and_one_that_is_timed_is_counted(
+    tmp_path: Path,
+) -> None:
+    install(tmp_path, "rare", RARE)
+    sweep(tmp_path / "out", entry({}, {"rows": [1500]}, "rare"), modes=("single",)).run()
+    (found,) = trials(Results(tmp_path / "out"), judge())
+    assert (found.status, found.samples + found.errors) == ("done", 80)
+    assert found.errors in (26, 27)
+
+
+UNASKED = """
+import os
+from misbehaving import Misbehaving
+
+class Engine(Misbehaving):
+    def search(self, queries, k):
+        os._exit(7)
+"""
+
+
+def test_an_engine_that_fails_before_anything_is_asked_of_it_is_told_with_what_it_was_asked(
+    tmp_path: Path,
+) -> None:
+    install(tmp_path, "unasked", UNASKED)
+    sweep(tmp_path / "out", entry({}, {"rows": [1500]}, "unasked"), modes=("single",)).run()
+    (found,) = trials(Results(tmp_path / "out"), judge())
+    asked = "asked whether it is an index, by 256 hard queries at its smallest search"
+    assert found.reason == f"{asked}: the process ended during batch (exit 7)"
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [
         ("import ctypes; ctypes.string_at(0)", "the process ended during describe (killed by SIGSEGV)"),
+        (
+            "from assay.indexes.index import Index\nclass Engine(Index): build = print",
+            "the engine broken of others (broken:Engine) has no search: "
+            "expected build(vectors) and search(queries, k)",
+        ),
         (
             "import no_such_library",
             "the engine broken of others (broken:Engine) cannot be loaded: "

@@ -160,7 +160,7 @@ def _run(arguments: argparse.Namespace) -> int:
     mine = {planned.key for planned in sweep.planned}
     found = [one for one in known if one.key in mine]
     show(trials_view(found, arguments.format, sweep.about()))
-    _said(found, arguments.out)
+    _said(found, len(known), arguments.out)
     if arguments.save:
         _save(arguments, found, sweep.results, judge)
     return int(any(one.status == "failed" for one in found))
@@ -175,9 +175,12 @@ def _sweep(bench: Bench, out: str) -> Sweep:
         progress.end()
 
 
-def _said(found: Sequence[Trial], out: str) -> None:
-    count = f"{len(found)} trial{'s' * (len(found) != 1)} in {out}"
-    print(f"\n{count}; every answer is kept: assay bench show {shlex.quote(out)}", file=sys.stderr)
+def _said(found: Sequence[Trial], there: int, out: str) -> None:
+    kept = "; every answer is kept" * any(one.status == "done" for one in found)
+    print(
+        f"\n{there} trial{'s' * (there != 1)} in {out}{kept}: assay bench show {shlex.quote(out)}",
+        file=sys.stderr,
+    )
     if any(one.status == "failed" for one in found):
         print("what failed is not run again, unless with --retry", file=sys.stderr)
 
@@ -244,8 +247,12 @@ def _objective(text: str) -> dict[str, float]:
 
 def _show_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("folder", metavar="FOLDER", nargs="?", default=OUT, help=f"of a sweep (default: {OUT})")
-    part.add_argument("-k", type=int, metavar="K", help="score hits among the first K (default: as measured)")
-    part.add_argument("--ties", choices=POLICIES, help="what counts as a hit (default: as measured)")
+    part.add_argument(
+        "-k", type=int, metavar="K", help="score hits among the first K (default: that of the last sweep)"
+    )
+    part.add_argument(
+        "--ties", choices=POLICIES, help="what counts as a hit (default: that of the last sweep)"
+    )
     add_format(part, FORMATS)
 
 

@@ -26,8 +26,12 @@ def report_options(part: argparse.ArgumentParser) -> None:
     part.add_argument(
         "trials", metavar="TRIALS", help="the folder of a sweep, or a table of published trials"
     )
-    part.add_argument("-k", type=int, metavar="K", help="score hits among the first K (default: as measured)")
-    part.add_argument("--ties", choices=POLICIES, help="what counts as a hit (default: as measured)")
+    part.add_argument(
+        "-k", type=int, metavar="K", help="score hits among the first K (default: that of the last sweep)"
+    )
+    part.add_argument(
+        "--ties", choices=POLICIES, help="what counts as a hit (default: that of the last sweep)"
+    )
     part.add_argument("--mode", choices=MODES, help="the way of asking (default: single, where there is any)")
     part.add_argument(
         "--recall",

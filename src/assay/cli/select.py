@@ -50,8 +50,12 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--price", type=float, metavar="P", help="of an hour of the machine, for the cost")
     made.add_argument("--mode", choices=MODES, help="trials asked in this way (default: single)")
-    made.add_argument("-k", type=int, metavar="K", help="score hits among the first K (default: as measured)")
-    made.add_argument("--ties", choices=POLICIES, help="what counts as a hit (default: as measured)")
+    made.add_argument(
+        "-k", type=int, metavar="K", help="score hits among the first K (default: that of the last sweep)"
+    )
+    made.add_argument(
+        "--ties", choices=POLICIES, help="what counts as a hit (default: that of the last sweep)"
+    )
     made.add_argument(
         "--confirm", type=float, default=0.5, metavar="S", help="share of queries held out (default: 0.5)"
     )

@@ -108,9 +108,9 @@ class Bench:
 
     def _refuse_folder(self, results: Results) -> None:
         """Refuse a folder of other data: one judge scores all that is in it."""
-        if not is_sweep(results):
+        known = _searched(results)
+        if known is None:
             return
-        known = results.about()["data"]
         own = {"base": digest(read_vectors(self.base)), "queries": digest(self._queries())}
         own["metric"] = self.chosen_metric()
         theirs = {**known["digests"], "metric": known["metric"]}
@@ -255,9 +255,19 @@ def measured(folder: str | os.PathLike[str], k: int | None = None) -> tuple[Resu
     if changed:
         raise InputError(
             f"{folder}: the {' and the '.join(changed)} are not those that were searched: "
-            f"{', '.join(str(sources[name] or sources['base']) for name in changed)} changed since"
+            f"{', '.join(str(sources[name] or sources['base']) for name in changed)} changed since; "
+            "put back what was there, or measure what is there now into another folder (-o)"
         )
     return results, opened
+
+
+def _searched(results: Results) -> dict[str, Any] | None:
+    """The data that the trials in a folder are of; None where nothing says so."""
+    if is_sweep(results):
+        found: dict[str, Any] = results.about()["data"]
+        return found
+    told = (results.trial(key) or {} for key in results.keys())  # noqa: SIM118  # sweep.json was deleted
+    return next((one for one in told if "digests" in one), None)
 
 
 def is_sweep(results: Results) -> bool:

@@ -30,11 +30,12 @@ def read(where: Place, made: VectorFormat, role: str) -> Vectors:
 def _other(numbers: int, size: int) -> str:
     """Which types the length of a file fits."""
     fitting = [
-        f"format={name!r}"
+        name
         for name, other in FORMATS.items()
         if other.module == "bins" and numbers * np.dtype(other.types[0]).itemsize == size
     ]
-    return f"; the length fits {' or '.join(fitting)}" if fitting else ""
+    named = " or ".join(fitting)
+    return f"; the length fits {named}: say so (--from, in Python format)" if fitting else ""
 
 
 def write(vectors: Vectors, where: Place, made: VectorFormat) -> None:

@@ -16,7 +16,7 @@ from assay.core.vectors import METRIC_NAMES, TYPES, Mapped, Matrix, Neighbors, V
 from assay.core.vectors_check import pieces
 from assay.datasets.sinks import writing
 from assay.datasets.vectors.formats import Place, VectorFormat
-from assay.datasets.vectors.headers import size_of
+from assay.datasets.vectors.headers import TRUTH, size_of
 from assay.datasets.vectors.windows import Windowed
 
 PARTS = {"base": "train", "queries": "test"}
@@ -65,7 +65,7 @@ def read(where: Place, made: VectorFormat, role: str) -> Vectors:
         shape, dtype, part = tuple(dataset.shape), dataset.dtype, dataset.name
         offset = None if dataset.external else dataset.id.get_offset()
     if len(shape) != 2 or dtype.name not in TYPES:
-        ids = "; neighbours are read with --neighbors" if dtype.kind in "iu" and len(shape) == 2 else ""
+        ids = f"; {TRUTH}" if dtype.kind in "iu" and len(shape) == 2 else ""
         raise FormatError(
             f"dataset {part!r} holds {dtype} of shape {shape}; vectors are n rows and d columns of "
             f"{', '.join(TYPES)}{ids}",
@@ -79,9 +79,11 @@ def read(where: Place, made: VectorFormat, role: str) -> Vectors:
 def _dataset(file: Any, part: str, path: str) -> Any:
     found = file.get(part)
     if found is None or not hasattr(found, "shape"):
+        names = _names(file)
+        truth = f"{TRUTH} where 'neighbors' is meant; " if "neighbors" in names else ""
         raise FormatError(
-            f"has no dataset {part!r}; there are {', '.join(_names(file)) or 'none'}: "
-            f"name one, as in {path}:NAME",
+            f"has no dataset {part!r}; there are {', '.join(names) or 'none'}: "
+            f"{truth}name one, as in {path}:NAME",
             path,
         )
     return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from assay.core.errors import FormatError
 
+TRUTH = "neighbours are read with --neighbors"  # said where vectors are expected
 _PACKED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd"}
 
 

@@ -11,7 +11,7 @@ from assay.core.vectors import TYPES, Mapped, Neighbors, Vectors, signed
 from assay.core.vectors_check import pieces
 from assay.datasets.sinks import writing
 from assay.datasets.vectors.formats import Place, VectorFormat
-from assay.datasets.vectors.headers import Layout, refuse_length, size_of
+from assay.datasets.vectors.headers import TRUTH, Layout, refuse_length, size_of
 from assay.datasets.vectors.idx import Swapped
 from assay.datasets.vectors.truth import refuse_distances
 
@@ -22,7 +22,8 @@ def read(where: Place, made: VectorFormat, role: str) -> Vectors:
     """The vectors of a file, mapped."""
     shape, dtype, offset = _header(where.path)
     if dtype.name not in TYPES:
-        raise FormatError(f"holds {dtype.name}; vectors are of type {', '.join(TYPES)}", where.path)
+        ids = f"; {TRUTH}" if dtype.kind in "iu" else ""
+        raise FormatError(f"holds {dtype.name}; vectors are of type {', '.join(TYPES)}{ids}", where.path)
     kind = Mapped if dtype.isnative else Swapped
     return kind(where.path, shape, dtype.newbyteorder("="), offset)
 
@@ -39,6 +40,8 @@ def _header(path: str) -> tuple[tuple[int, int], np.dtype[Any], int]:
         offset = file.tell()
     if len(shape) != 2 or shape[0] < 0 or shape[1] < 1:
         raise FormatError(f"holds an array of shape {shape}; expected n rows and d columns", path)
+    if dtype.hasobject:
+        raise FormatError("holds objects of Python; expected numbers: save an array of one type", path)
     if fortran:
         raise FormatError(
             "is in Fortran order, in which rows are scattered: save np.ascontiguousarray(…) instead", path

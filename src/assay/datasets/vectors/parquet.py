@@ -14,7 +14,7 @@ from assay.core.vectors import TYPES, Matrix, Neighbors, Vectors
 from assay.core.vectors_check import pieces
 from assay.datasets.sinks import writing
 from assay.datasets.vectors.formats import Place, VectorFormat
-from assay.datasets.vectors.headers import size_of
+from assay.datasets.vectors.headers import TRUTH, size_of
 from assay.datasets.vectors.windows import Windowed
 
 COLUMN = "vector"
@@ -52,7 +52,7 @@ def read(where: Place, made: VectorFormat, role: str) -> Vectors:
             "and one by row would differ: sort the rows by 'id', or leave that column out",
             where.path,
         )
-    name = _chosen({column: _type(kind) for column, kind in schema.items()}, where)
+    name = _chosen(schema, where)
     dtype = np.dtype(_type(schema[name]))
     return Column(where.path, name, (n, _width(where.path, name, schema[name], n)), dtype)
 
@@ -80,21 +80,23 @@ def _type(kind: Any) -> str:
     return found if found in TYPES else ""
 
 
-def _chosen(types: dict[str, str], where: Place) -> str:
+def _chosen(schema: Any, where: Place) -> str:
     """The column that is meant, or the only one that can be."""
-    if where.part is not None and where.part not in types:
-        raise FormatError(f"has no column {where.part!r}; there are {', '.join(types)}", where.path)
-    fitting = [name for name, found in types.items() if found]
+    if where.part is not None and where.part not in schema:
+        raise FormatError(f"has no column {where.part!r}; there are {', '.join(schema)}", where.path)
+    fitting = [name for name, kind in schema.items() if _type(kind)]
+    if where.part is None and fitting == ["distances"] and any(name in schema for name in _POSITIONS):
+        raise FormatError(f"holds neighbours, and vectors are expected; {TRUTH}", where.path)
+    there = ", ".join(fitting or [f"{name} ({kind})" for name, kind in schema.items()]) or "no column"
     if where.part is not None and where.part not in fitting:
         raise FormatError(
-            f"column {where.part!r} is no column of lists of {', '.join(TYPES)}; "
-            f"such are: {', '.join(fitting) or 'none'}",
+            f"column {where.part!r} is no column of lists of {', '.join(TYPES)}; there is {there}",
             where.path,
         )
     if where.part is None and len(fitting) != 1:
+        hint = f": name one, as in {where.path}:{fitting[0]}" if fitting else ""
         raise FormatError(
-            f"expected one column of lists of {', '.join(TYPES)}, found {', '.join(fitting) or 'none'}: "
-            f"name one, as in {where.path}:{fitting[0] if fitting else COLUMN}",
+            f"expected one column of lists of {', '.join(TYPES)}, found {there}{hint}",
             where.path,
         )
     return where.part if where.part is not None else fitting[0]

@@ -119,6 +119,11 @@ def _foreign(point: EntryPoint) -> type[Index]:
         raise EngineError(f"{whose} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(found, type) or not issubclass(found, Index):
         raise EngineError(f"{whose} is no engine: expected a class made from assay.indexes.index.Index")
+    lacks = [name for name in ("build", "search") if getattr(found, name) is getattr(Index, name)]
+    if lacks:
+        raise EngineError(
+            f"{whose} has no {' and no '.join(lacks)}: expected build(vectors) and search(queries, k)"
+        )
     return found
 
 

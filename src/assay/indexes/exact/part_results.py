@@ -9,6 +9,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from assay.core.digests import digest_of
+from assay.core.errors import StoreError
 from assay.core.files import put_in_place
 from assay.core.vectors import Neighbors, Vectors
 from assay.core.vectors_digest import digest
@@ -29,7 +30,13 @@ class Checkpoint:
         if folder is None or len(tasks) < 2:
             return _Nothing(Path(), "")
         made = cls(Path(folder), digest_of(f"{digest(base)} {digest(queries)}".encode()))
-        made.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            made.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"what is done is kept in the folder {folder}, which cannot be made ({error.strerror}): "
+                "move away what is there, or write to another place"
+            ) from None
         return made
 
     def get(self, task: Task) -> Neighbors | None:

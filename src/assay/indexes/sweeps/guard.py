@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from assay.core.errors import EngineError
 from assay.core.vectors import Held, Neighbors, Vectors
 from assay.indexes.exact.truth import truth
 from assay.indexes.hits import EPSILON, Judge
@@ -62,6 +63,11 @@ def indexed(index: Hosted, hard: Hard | None) -> bool | None:
     """Whether an engine misses something at its smallest search; None where it is exact or cannot be told."""
     if hard is None or index.described.exact:
         return None
-    answer = index.search(hard.queries, K, index.described.least)
+    try:
+        answer = index.search(hard.queries, K, index.described.least)
+    except EngineError as error:
+        raise EngineError(
+            f"asked whether it is an index, by {QUERIES} hard queries at its smallest search: {error}"
+        ) from None
     hits = hard.judge.hits(answer.positions)
     return bool((hits.counts < hits.out_of).any())

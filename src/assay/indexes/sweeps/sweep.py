@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import AssayError, ConfigurationError, EngineError, StoreError
+from assay.core.errors import AssayError, ConfigurationError, EngineError, InputError, StoreError
 from assay.core.vectors import METRICS, Vectors
 from assay.indexes.choice.matched import Match, Probe, Probing, match
 from assay.indexes.hits import Judge
@@ -100,7 +100,7 @@ def describe(cases: Sequence[Case], timeout: float = 120.0) -> Engines:
         of_it = [case for case in cases if (case.build.engine, case.build.python) == (name, python)]
         try:
             with Process(python=python, timeout=timeout) as process:
-                process.ask("cpu")  # an interpreter that cannot do this much is a wrong setting
+                _refuse_other(process, python)
                 made[name, python], found = _described(process, name, of_it)
                 problems |= found
         except (AssayError, OSError) as error:
@@ -108,6 +108,17 @@ def describe(cases: Sequence[Case], timeout: float = 120.0) -> Engines:
     if problems:
         raise ConfigurationError(problems)
     return made
+
+
+def _refuse_other(process: Process, python: str | None) -> None:
+    """Refuse an interpreter that cannot do the least there is to do: it is a wrong setting."""
+    try:
+        process.ask("cpu")
+    except EngineError as error:
+        raise InputError(
+            f"{python or 'this Python'} cannot host an engine: expected a Python of 3.11 or later with NumPy "
+            f"and the engine; found that {error}"
+        ) from None
 
 
 def _described(process: Process, name: str, cases: Sequence[Case]) -> tuple[Described, dict[str, str]]:
@@ -463,6 +474,7 @@ class _Round:
             **besides,
             "paths": {name: os.path.abspath(case.build.parameters[name]) for name in besides["files"]},
             **about,
+            "digests": data.digests,
             "policy": self.options.policy,
             "warmup": self.options.warmup,
             "note": case.note or (self.results.trial(planned.key) or {}).get("note", ""),
