@@ -273,7 +273,7 @@ def test_clients_share_a_process_and_every_query_is_asked_once(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "asked", [Asking("single", clients=3), Asking("open", rate=50, clients=3, seconds=0.1)]
+    "asked", [Asking("single", clients=3), Asking("open", rate=500, clients=3, seconds=0.1)]
 )
 def test_clients_of_an_engine_that_keeps_its_process_to_itself_have_processes_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Asking
