@@ -17,9 +17,9 @@ from assay.indexes.hosting.processes import marked
 from assay.indexes.hosting.worker import Worker, rows
 from assay.indexes.index import Index, Rows, Setup
 from assay.indexes.sweeps.data import as_engines_take
+from assay.indexes.sweeps.described import describe
 from assay.indexes.sweeps.guard import hard_queries, indexed
 from assay.indexes.sweeps.plan import Asking, Entry, cases
-from assay.indexes.sweeps.sweep import describe
 from benches import clustered, install_others
 
 BASE, QUERIES = clustered()

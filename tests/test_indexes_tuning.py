@@ -15,9 +15,10 @@ from assay.indexes.choice.matched import Probe
 from assay.indexes.choice.space import Tuning, drawn_case
 from assay.indexes.choice.tuning import Tried, Tuner
 from assay.indexes.hits import Hits
+from assay.indexes.sweeps.described import describe
 from assay.indexes.sweeps.plan import Asking, Build, Case, Entry, Goal, Range
 from assay.indexes.sweeps.results import Results
-from assay.indexes.sweeps.sweep import Event, Options, Sweep, describe
+from assay.indexes.sweeps.sweep import Event, Options, Sweep
 from benches import install_others, small
 
 optuna = pytest.importorskip("optuna")

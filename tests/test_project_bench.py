@@ -13,9 +13,10 @@ from assay.core.errors import ConfigurationError, FormatError, InputError
 from assay.core.vectors import Neighbors
 from assay.datasets.vectors import write_neighbors, write_vectors
 from assay.indexes.exact.truth import truth
+from assay.indexes.sweeps.described import describe
 from assay.indexes.sweeps.plan import Asking, Entry, Range
 from assay.indexes.sweeps.results import Results
-from assay.indexes.sweeps.sweep import Options, describe
+from assay.indexes.sweeps.sweep import Options
 from assay.project.bench import Bench, judge_of, measured
 from assay.project.bench_settings import bench_in, entry_in, size_of
 from benches import clustered

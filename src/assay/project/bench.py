@@ -23,9 +23,10 @@ from assay.indexes.exact.truth import truth
 from assay.indexes.hits import Judge
 from assay.indexes.study.severity import TIMES
 from assay.indexes.sweeps.data import Data, data
+from assay.indexes.sweeps.described import describe, refuse_metrics
 from assay.indexes.sweeps.plan import Asking, Case, Entry, Goal, cases, name_of
 from assay.indexes.sweeps.results import Results
-from assay.indexes.sweeps.sweep import Options, Sweep, describe, refuse_metrics
+from assay.indexes.sweeps.sweep import Options, Sweep
 
 Progress = Callable[[int, int], None]
 _NEIGHBOURS = 100  # kept in a truth that is made, so that other k can be scored later

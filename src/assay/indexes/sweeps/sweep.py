@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.errors import AssayError, ConfigurationError, EngineError, InputError, StoreError
-from assay.core.vectors import METRICS, Vectors
+from assay.core.errors import AssayError, EngineError, StoreError
+from assay.core.vectors import Vectors
 from assay.indexes.choice.matched import Match, Probe, Probing, match
 from assay.indexes.hits import Judge
-from assay.indexes.hosting.hosted import Process
-from assay.indexes.hosting.worker import Described
 from assay.indexes.sweeps.data import Data, as_engines_take
+from assay.indexes.sweeps.described import Broken, Engines, describe, refuse_metrics
 from assay.indexes.sweeps.guard import Hard, hard_queries, indexed
 from assay.indexes.sweeps.living import Living
 from assay.indexes.sweeps.plan import Asking, Build, Case, contents, machine, name_of
@@ -68,20 +67,6 @@ Look = Callable[["Planned | None"], Probe]  # a pass with the least search of an
 Spare = Callable[
     [Mapping[str, Any], Look], str
 ]  # why an index that is built is not worth measuring; "": it is
-Engines = dict[tuple[str, str | None], Described]  # by name and interpreter
-
-
-class Broken(Described):
-    """An engine that failed when it was asked of itself: its trials fail for this reason."""
-
-    reason: str
-
-    @classmethod
-    def by(cls, error: EngineError) -> Broken:
-        """An engine of which no more is known than its failure."""
-        made = cls(METRICS, False, False, False, {}, {}, {}, "")
-        made.reason = str(error)
-        return made
 
 
 class Planned(NamedTuple):
@@ -90,67 +75,6 @@ class Planned(NamedTuple):
     key: str
     build_key: str
     case: Case
-
-
-def describe(cases: Sequence[Case], timeout: float = 120.0) -> Engines:
-    """What each engine says of itself; everything wrong with the parameters is said at once."""
-    made: Engines = {}
-    problems: dict[str, str] = {}
-    for name, python in dict.fromkeys((case.build.engine, case.build.python) for case in cases):
-        of_it = [case for case in cases if (case.build.engine, case.build.python) == (name, python)]
-        try:
-            with Process(python=python, timeout=timeout) as process:
-                _refuse_other(process, python)
-                made[name, python], found = _described(process, name, of_it)
-                problems |= found
-        except (AssayError, OSError) as error:
-            problems[name] = str(error)
-    if problems:
-        raise ConfigurationError(problems)
-    return made
-
-
-def _refuse_other(process: Process, python: str | None) -> None:
-    """Refuse an interpreter that cannot do the least there is to do: it is a wrong setting."""
-    try:
-        process.ask("cpu")
-    except EngineError as error:
-        raise InputError(
-            f"{python or 'this Python'} cannot host an engine: expected a Python of 3.11 or later with NumPy "
-            f"and the engine; found that {error}"
-        ) from None
-
-
-def _described(process: Process, name: str, cases: Sequence[Case]) -> tuple[Described, dict[str, str]]:
-    """What an engine says of itself and of the parameters; one that fails costs its own trials only."""
-    try:
-        made: Described = process.ask("describe", name)
-        return made, {field: said for case in cases for field, said in _problems(process, case).items()}
-    except EngineError as error:
-        return Broken.by(error), {}
-
-
-def refuse_metrics(described: Engines, metric: str) -> None:
-    """Refuse engines that do not have a metric."""
-    wrong = {
-        name: f"has no metric {metric}; it has {', '.join(found.metrics)}"
-        for (name, _), found in described.items()
-        if metric not in found.metrics
-    }
-    if wrong:
-        raise ConfigurationError(wrong)
-
-
-def _problems(process: Process, case: Case) -> dict[str, str]:
-    build = case.build
-    ends = (
-        [case] if case.wanted is None else [case.using(case.wanted[1].least), case.using(case.wanted[1].most)]
-    )
-    made: dict[str, str] = {}
-    for end in ends:
-        found = process.ask("problems", build.engine, dict(build.parameters), dict(end.search))
-        made |= {f"{build.engine} {field}": said for field, said in found.items()}
-    return made
 
 
 class Sweep:
