@@ -489,7 +489,7 @@ def test_an_interrupted_build_leaves_no_process_behind() -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=15)  # a process that is busy is not asked to close
     assert process.returncode == 128 + signal.SIGINT
     assert err.endswith(b"interrupted\n")
     deadline = time.monotonic() + 60

@@ -157,7 +157,7 @@ def test_a_search_that_fails_costs_one_trial(
     answer = Hosted.answer
 
     def impatient(self: Hosted, name: str) -> Any:  # with searches alone: to start may take its time
-        self.timeout = 15 if name == "batch" and how == "hang" else 60
+        self.timeout = 5 if name == "batch" and how == "hang" else 60
         return answer(self, name)
 
     monkeypatch.setattr(Hosted, "answer", impatient)
@@ -498,8 +498,7 @@ def test_a_search_that_fails_while_warming_up_costs_nothing_and_one_that_is_time
     install(tmp_path, "rare", RARE)
     sweep(tmp_path / "out", entry({}, {"rows": [1500]}, "rare"), modes=("single",)).run()
     (found,) = trials(Results(tmp_path / "out"), judge())
-    assert (found.status, found.samples + found.errors) == ("done", 80)
-    assert found.errors in (26, 27)
+    assert (found.status, found.samples, found.errors) == ("done", 53, 27)
 
 
 UNASKED = """
