@@ -1,0 +1,65 @@
+"""The engines of `harness.py`: Assay's own, which also search in a bare loop where they are."""
+
+from __future__ import annotations
+
+import gc
+import json
+from typing import Any
+
+from loops import K, at_once, one_by_one, searcher
+
+from assay.indexes.engines import load
+from assay.indexes.hosting import timing
+from assay.indexes.index import Index, Rows
+
+BLOCK = 250  # queries
+ENGINES = {"Faiss": "faiss.hnsw", "Hnswlib": "hnswlib"}
+
+
+def beside(engine: str, index: Any, queries: Rows) -> str:
+    """The speed through Assay as a share of a bare loop's, in turns; by mode."""
+    bare, rows = searcher(engine, index.index), timing.single_rows(queries)
+    clock, kept = timing.Monotonic(spin=False), []  # a pass keeps its answers until it ends
+
+    def through(block: list[Any]) -> float:
+        kept.append(timing.closed_loop(index.search, block, K, clock))
+        return float(kept[-1].ends[-1] - kept[-1].starts[0]) / 1e9
+
+    blocks = [rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK)]
+    gc.disable()  # as Assay does while it times
+    shares = {
+        "single": share(through, lambda block: one_by_one(bare, block), blocks),
+        "batch": share(
+            lambda block: timing.batch(index.search, block, K).seconds,
+            lambda block: at_once(bare, block),
+            [queries] * 4,
+        ),
+    }
+    gc.enable()
+    return json.dumps(shares)
+
+
+def share(assay: Any, loop: Any, blocks: list[Any]) -> float:
+    """The time of the loop over the time through Assay, who begins in turns."""
+    both, seconds = (assay, loop), {assay: 0.0, loop: 0.0}
+    for measure in both:
+        measure(blocks[0])
+    for number, block in enumerate(blocks):
+        for measure in both[:: 1 if number % 2 else -1]:
+            seconds[measure] += measure(block)
+    return seconds[loop] / seconds[assay]
+
+
+def looping(engine: str) -> type[Index]:
+    """An engine that says of queries how fast it is; only its own library is loaded."""
+
+    def remark(self: Index, queries: Rows) -> str:
+        return beside(engine, self, queries)
+
+    return type("Looping", (load(engine),), {"remark": remark})
+
+
+def __getattr__(name: str) -> type[Index]:
+    if name not in ENGINES:
+        raise AttributeError(name)
+    return looping(ENGINES[name])
