@@ -265,6 +265,29 @@ def test_an_engine_that_writes_into_its_queries_does_not_spoil_those_to_come(tmp
     assert firsts == [float(QUERIES.matrix[0, 0])] * 6
 
 
+def test_a_warm_up_is_as_long_as_asked_and_else_every_query_as_long_as_time_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counting(Index):
+        def search(self, queries: Rows, k: int) -> Positions:
+            asked.append(float(queries[0, 0]))
+            return np.zeros((len(queries), k), np.int64)
+
+    def warmed(n: int | None) -> list[float]:
+        asked.clear()
+        worker.warm(QUERIES, 3, n)
+        return list(asked)
+
+    asked: list[float] = []
+    worker = Worker()
+    worker.index = Counting(Setup("l2", 8, 1, tmp_path))
+    firsts = QUERIES.matrix[:, 0].tolist()
+    monkeypatch.setattr("assay.indexes.hosting.worker._WARM", 600.0)
+    assert [warmed(n) for n in (0, 2, None)] == [[], firsts[:2], firsts]
+    monkeypatch.setattr("assay.indexes.hosting.worker._WARM", -1.0)
+    assert [warmed(n) for n in (2, None)] == [firsts[:2], []]
+
+
 @pytest.mark.parametrize(("size", "tells"), [(1e30, True), (3e38, False)])
 def test_a_base_of_huge_numbers_gives_queries_that_are_numbers(size: float, tells: bool) -> None:
     base = size * np.random.default_rng(1).uniform(-1, 1, (1000, 8))

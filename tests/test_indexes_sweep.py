@@ -588,6 +588,19 @@ def test_what_an_earlier_trial_printed_is_not_the_reason_of_a_later_one(tmp_path
     index.close()
 
 
+@pytest.mark.parametrize("mode", ["batch", "single"])
+def test_an_engine_that_quits_while_warming_up_leaves_no_answer_to_be_taken_for_another(
+    tmp_path: Path, mode: str
+) -> None:
+    index = Living(Build("misbehaving", {}), "a", "l2", DATA.base, Results(tmp_path / "out"), QUICK)
+    index.begin(lambda hosted: None)
+    cases = [Case(Build("misbehaving", {}), {"fails": how}, Asking(mode)) for how in ("quit", "")]
+    with pytest.raises(EngineError, match="SystemExit: enough for today"):
+        run(index, cases[0], DATA.queries, 5, warmup=1, number=0)
+    assert len(run(index, cases[1], DATA.queries, 5, warmup=1, number=0).ids) == len(DATA.queries)
+    index.close()
+
+
 def test_answers_to_fewer_queries_than_were_asked_cost_the_trial(tmp_path: Path) -> None:
     (tmp_path / "few.py").write_text(FEW)
     with open(tmp_path / "others-0.1.dist-info" / "entry_points.txt", "a") as file:

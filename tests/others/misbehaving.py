@@ -95,5 +95,7 @@ def _misbehave(how: str) -> None:
         for _ in range(100_000):
             eaten.append(np.ones(1 << 20))
             time.sleep(0.02)  # seen in time by whoever watches, on a busy machine too
+    elif how == "quit":
+        raise SystemExit("enough for today")
     elif how == "refuse":
         raise ValueError("the parameter is not to my liking")

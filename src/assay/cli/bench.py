@@ -91,7 +91,10 @@ def add_passes(part: argparse.ArgumentParser) -> None:
     """How each trial is run."""
     part.add_argument("--repetitions", type=int, metavar="N", help="(default: 3)")
     part.add_argument(
-        "--warmup", type=int, metavar="N", help="searches that are thrown away first (default: 100)"
+        "--warmup",
+        type=int,
+        metavar="N",
+        help="searches before each pass that are thrown away (default: one for each query, a second at most)",
     )
     part.add_argument("--threads", type=int, metavar="N", help="of each engine (default: 1)")
     part.add_argument("--memory", metavar="SIZE", help="that an engine may hold, such as '4 GB'")

@@ -131,7 +131,7 @@ def _options(fields: Fields) -> Options:
     default = Options()
     return Options(
         fields.count("repetitions", default.repetitions, 1),
-        fields.count("warmup", default.warmup),
+        fields.count("warmup", 0) if "warmup" in fields.given else default.warmup,
         _size(fields, "memory"),
         _size(fields, "room"),
         fields.number("timeout", "seconds", lambda v: v > 0, default.timeout),

@@ -67,8 +67,12 @@ def _data(study: Study) -> list[list[str]]:
         ["base", f"{data['n']:,} × {data['d']} {data['dtype']}, {data['metric']}: {sources['base']}"],
         ["queries", f"{data['queries']:,}: {sources['queries'] or sources['base']}"],
         ["truth", sources["truth"] or "made here"],
-        ["passes", f"{options['repetitions']}, each after {options['warmup']} searches that are thrown away"],
+        ["passes", f"{options['repetitions']}, each after a warm-up of {_warmup(options['warmup'])}"],
     ]
+
+
+def _warmup(n: int | None) -> str:
+    return "every query, a second at most" if n is None else f"{n:,} searches"
 
 
 def _machines(trials: Sequence[Trial]) -> list[str]:

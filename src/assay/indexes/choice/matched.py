@@ -42,7 +42,7 @@ class Probe(NamedTuple):
 class Probing:
     """Passes over all queries with one index, each setting once."""
 
-    def __init__(self, index: Living, queries: Vectors, judge: Judge, warmup: int) -> None:
+    def __init__(self, index: Living, queries: Vectors, judge: Judge, warmup: int | None) -> None:
         self.index, self.queries, self.judge, self.warmup = index, queries, judge, warmup
         self._tried: dict[str, Probe] = {}
 

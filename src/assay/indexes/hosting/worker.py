@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import os
 import signal
 import sys
@@ -26,6 +27,8 @@ from assay.indexes.engines import Parameter, load, parameters, problems
 from assay.indexes.hosting import timing
 from assay.indexes.hosting.timing import Ticks, Timed
 from assay.indexes.index import Index, Setup
+
+_WARM = 1.0  # seconds
 
 
 class Described(NamedTuple):
@@ -122,10 +125,17 @@ class Worker:
         """Set how the following searches are made."""
         self._index().set_search(**search)
 
-    def warm(self, queries: Vectors, k: int, n: int) -> None:
-        """Search for the first n queries without looking at the clock; what fails here is not counted."""
+    def warm(self, queries: Vectors, k: int, n: int | None) -> None:
+        """Search for the first n queries, which is not timed; what fails here is not counted.
+
+        None: for each query, as far as one gets in a second. After a whole pass everything is where the
+        searches that follow look for it; where a processor slept, the first thousands may be slower.
+        """
         found = self._rows(queries)[:n].copy()
+        end = time.monotonic() + (_WARM if n is None else math.inf)
         for i in range(len(found)):
+            if time.monotonic() > end:
+                break
             with suppress(Exception):
                 self._index().search(found[i : i + 1], k)
 

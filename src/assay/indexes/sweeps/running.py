@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def run(
     case: Case,
     queries: Vectors,
     k: int,
-    warmup: int,
+    warmup: int | None,
     number: int,
     told: Callable[[float], None] = lambda rate: None,
 ) -> Repetition:
@@ -33,50 +34,77 @@ def run(
     crew = index.crew(1 if asking.mode == "batch" else min(asking.clients, len(queries)))
     for hosted in crew:
         hosted.ask("set_search", dict(case.search))
-        hosted.ask("warm", queries, k, warmup)
+    made = _Pass(crew, asking, queries, k, warmup, number)
     if asking.mode == "capacity":
-        return _capacity(crew, asking, queries, k, number, told)
-    return once(_sound(_timed(crew, asking, queries, k, number)), len(queries))
+        return _capacity(made, told)
+    return once(_sound(made.timed()), len(queries))
 
 
-def _timed(crew: list[Hosted], asking: Asking, queries: Vectors, k: int, number: int) -> Timed:
-    if asking.mode == "batch":
-        made: Timed = crew[0].ask("batch", queries, k)
+class _Pass(NamedTuple):
+    """The processes that are asked, and what."""
+
+    crew: list[Hosted]
+    asking: Asking
+    queries: Vectors
+    k: int
+    warmup: int | None
+    number: int
+
+    def timed(self) -> Timed:
+        """As the trial asks."""
+        if self.asking.mode == "batch":
+            return self._following("batch", self.queries, self.k)
+        if self.asking.mode == "single":
+            return self.closed()
+        assert self.asking.rate is not None
+        return self.offered(self.asking.rate)
+
+    def closed(self) -> Timed:
+        """Every query once."""
+        numbers = np.arange(len(self.queries))
+        if self.crew[1:]:
+            return self._shared("single", numbers)
+        self.crew[0].ask("ready", self.queries, numbers)
+        return self._following("single", self.k, self.asking.clients)
+
+    def offered(self, rate: float) -> Timed:
+        """Queries offered at a rate."""
+        asking = self.asking
+        due = schedule(rate, requests(rate, asking.seconds, asking.percentile or 99.0), seed=self.number)
+        return self._shared("scheduled", np.arange(len(due)) % len(self.queries), due)
+
+    def _following(self, name: str, *arguments: Any) -> Timed:
+        """What follows the warm-up at once: it is told before that ends, and the process never sleeps."""
+        (hosted,) = self.crew
+        hosted.tell("warm", self.queries, self.k, self.warmup)
+        hosted.tell(name, *arguments)
+        try:
+            hosted.answer("warm")
+        except BaseException:
+            hosted.kill()  # the answer to come would be taken for another
+            raise
+        made: Timed = hosted.answer(name)
         return made
-    if asking.mode == "single":
-        return _closed(crew, asking, queries, k)
-    assert asking.rate is not None
-    return _offered(crew, asking, queries, k, asking.rate, number)
 
-
-def _closed(crew: list[Hosted], asking: Asking, queries: Vectors, k: int) -> Timed:
-    """Every query once."""
-    return _shared(crew, "single", asking.clients, queries, k, np.arange(len(queries)))
-
-
-def _offered(crew: list[Hosted], asking: Asking, queries: Vectors, k: int, rate: float, number: int) -> Timed:
-    """Queries offered at a rate."""
-    due = schedule(rate, requests(rate, asking.seconds, asking.percentile or 99.0), seed=number)
-    numbers = np.arange(len(due)) % len(queries)
-    return _shared(crew, "scheduled", asking.clients, queries, k, numbers, due)
-
-
-def _shared(
-    crew: list[Hosted], mode: str, clients: int, queries: Vectors, k: int, numbers: Positions, *more: Ticks
-) -> Timed:
-    """Requests that the processes of a crew take in turns."""
-    parts = [slice(turn, None, len(crew)) for turn in range(len(crew))]
-    for hosted, part in zip(crew, parts, strict=True):
-        hosted.ask("ready", queries, numbers[part])
-    start = time.perf_counter_ns() + _AHEAD
-    try:
+    def _shared(self, name: str, numbers: Positions, *more: Ticks) -> Timed:
+        """Requests that the processes take in turns, from the same moment on."""
+        crew = self.crew
+        parts = [slice(turn, None, len(crew)) for turn in range(len(crew))]
         for hosted, part in zip(crew, parts, strict=True):
-            hosted.tell(mode, k, clients // len(crew), start, *(m[part] for m in more))
-        return merged([hosted.answer(mode) for hosted in crew])
-    except BaseException:
-        for hosted in crew[1:] and crew:  # the answers of the others would be taken for those to come
-            hosted.kill()
-        raise
+            hosted.ask("ready", self.queries, numbers[part])
+        try:
+            for hosted in crew:
+                hosted.tell("warm", self.queries, self.k, self.warmup)
+            for hosted in crew:
+                hosted.answer("warm")
+            start = time.perf_counter_ns() + _AHEAD
+            for hosted, part in zip(crew, parts, strict=True):
+                hosted.tell(name, self.k, self.asking.clients // len(crew), start, *(m[part] for m in more))
+            return merged([hosted.answer(name) for hosted in crew])
+        except BaseException:
+            for hosted in crew[1:] and crew:  # the answers of the others would be taken for those to come
+                hosted.kill()
+            raise
 
 
 def merged(parts: list[Timed]) -> Timed:
@@ -100,25 +128,20 @@ def merged(parts: list[Timed]) -> Timed:
     )
 
 
-def _capacity(
-    crew: list[Hosted],
-    asking: Asking,
-    queries: Vectors,
-    k: int,
-    number: int,
-    told: Callable[[float], None],
-) -> Repetition:
-    assert asking.percentile is not None
-    assert asking.within_ms is not None
-    closed = _sound(_closed(crew, asking, queries, k))
+def _capacity(made: _Pass, told: Callable[[float], None]) -> Repetition:
+    percentile, within_ms = made.asking.percentile, made.asking.within_ms
+    assert percentile is not None
+    assert within_ms is not None
+    closed = _sound(made.closed())
+    warm = made._replace(warmup=0)
 
     def offer(rate: float) -> Timed:
         told(rate)
-        return _offered(crew, asking, queries, k, rate, number)
+        return warm.offered(rate)
 
-    found = capacity(offer, asking.percentile, asking.within_ms, achieved(closed))
+    found = capacity(offer, percentile, within_ms, achieved(closed))
     extra = {"capacity": found.rate, "probes": [probe._asdict() for probe in found.probes]}
-    return once(found.best or closed, len(queries), extra)
+    return once(found.best or closed, len(made.queries), extra)
 
 
 def _sound(timed: Timed) -> Timed:
