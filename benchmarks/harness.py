@@ -41,7 +41,7 @@ from assay.views.text import markdown
 HERE = Path(__file__).parent
 LEAST = 0.97  # of the queries per second of a bare loop
 ROUNDS = 4
-STARTS = 24  # of processes
+STARTS = 16  # of processes
 BUDGETS = (16, 64)
 MODES = ("single", "batch")
 ENGINES: dict[str, tuple[dict[str, Any], str]] = {

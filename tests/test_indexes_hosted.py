@@ -265,6 +265,15 @@ def test_an_engine_that_writes_into_its_queries_does_not_spoil_those_to_come(tmp
     assert firsts == [float(QUERIES.matrix[0, 0])] * 6
 
 
+def test_a_question_after_the_one_that_ended_the_process_is_not_said_to_have_ended_it() -> None:
+    with hosted("exit") as index:
+        index.tell("build", BASE)
+        while index.alive:
+            time.sleep(0.01)
+        with pytest.raises(EngineError, match=r"the process ended during build \(exit 7\): no licence"):
+            index.tell("load")
+
+
 def test_a_warm_up_is_as_long_as_asked_and_else_every_query_as_long_as_time_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

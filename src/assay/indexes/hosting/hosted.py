@@ -73,7 +73,7 @@ class Process:
         self._channel = Connection(ours.detach())
         self._family: tuple[float, list[int]] = (0.0, [])
         self._before = 0  # bytes of the log that were printed before the trial
-        self._asked = 0  # questions that were not answered yet
+        self._asked: list[str] = []  # questions that were not answered yet
 
     def pin(self, cpus: tuple[int, ...]) -> None:
         """Let the process, and those that it started, run on these processors only."""
@@ -89,11 +89,11 @@ class Process:
 
     def tell(self, name: str, *arguments: Any) -> None:
         """Have something done, without waiting."""
-        self._asked += 1
+        self._asked.append(name)
         try:
             self._channel.send((name, arguments))
         except OSError:
-            raise self._ended(name) from None
+            raise self._ended(self._asked[0]) from None
 
     def answer(self, name: str) -> Any:
         """The answer to what was told."""
@@ -104,7 +104,7 @@ class Process:
             status, value = self._channel.recv()
         except (EOFError, OSError):
             raise self._ended(name) from None
-        self._asked -= 1
+        del self._asked[0]
         if status == "failed":
             raise _refusal(*value)
         return value
