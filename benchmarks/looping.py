@@ -6,7 +6,7 @@ import gc
 import json
 from typing import Any
 
-from loops import K, answered, at_once, searcher
+from loops import K, at_once, one_by_one, searcher
 
 from assay.indexes.engines import load
 from assay.indexes.hosting import timing
@@ -28,7 +28,7 @@ def beside(engine: str, index: Any, queries: Rows) -> str:
     blocks = [rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK)]
     gc.disable()  # as Assay does while it times
     shares = {
-        "single": share(through, lambda block: answered(bare, block), blocks),
+        "single": share(through, lambda block: one_by_one(bare, block), blocks),
         "batch": share(
             lambda block: timing.batch(index.search, block, K).seconds,
             lambda block: at_once(bare, block),
