@@ -32,6 +32,7 @@ class HNSW(Index):
         self.metric, self.distance = _METRICS[setup.metric]
         self.options = f"metric = '{self.metric}', M = {M}, M0 = {M0}, ef_construction = {ef_construction}"
         self.own, self.verified = threading.local(), set[int]()
+        self.turns = threading.Semaphore(setup.threads)  # vss ends the process where more search at once
         settings = {"threads": setup.threads, "allow_unsigned_extensions": True}
         self.database = duckdb.connect(setup.folder / "vectors.duckdb", config=settings)
         self.database.execute(f"LOAD '{_extension()}'")
@@ -58,7 +59,9 @@ class HNSW(Index):
         run, statement = self._cursor().execute, self._statement(k)
         if k not in self.verified:
             self._verify(queries[0], k)
-        return padded([[row[0] for row in run(statement, (query,)).fetchall()] for query in queries], k)
+        with self.turns:
+            found = [[row[0] for row in run(statement, (query,)).fetchall()] for query in queries]
+        return padded(found, k)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         if not hasattr(self.own, "cursor"):
