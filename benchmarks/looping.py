@@ -6,7 +6,7 @@ import gc
 import json
 from typing import Any
 
-from loops import K, at_once, one_by_one, searcher
+from loops import K, at_once, one_by_one, searcher, split
 
 from assay.indexes.engines import load
 from assay.indexes.hosting import timing
@@ -18,17 +18,18 @@ ENGINES = {"Faiss": "faiss.hnsw", "Hnswlib": "hnswlib"}
 
 def beside(engine: str, index: Any, queries: Rows) -> str:
     """The speed through Assay as a share of a bare loop's, in turns; by mode."""
-    bare, rows = searcher(engine, index.index), timing.single_rows(queries)
+    bare = searcher(engine, index.index)
     clock, kept = timing.Monotonic(spin=False), []  # a pass keeps its answers until it ends
 
-    def through(block: list[Any]) -> float:
-        kept.append(timing.closed_loop(index.search, block, K, clock))
+    def through(block: Rows) -> float:
+        ask, each = index.requests(block, K, 1)
+        kept.append(timing.closed_loop(ask, each, K, clock))
         return float(kept[-1].ends[-1] - kept[-1].starts[0]) / 1e9
 
-    blocks = [rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK)]
+    blocks = [queries[i : i + BLOCK] for i in range(0, len(queries), BLOCK)]
     gc.disable()  # as Assay does while it times
     shares = {
-        "single": share(through, lambda block: one_by_one(bare, block), blocks),
+        "single": share(through, lambda block: one_by_one(bare, split(block)), blocks),
         "batch": share(
             lambda block: timing.batch(index.search, block, K).seconds,
             lambda block: at_once(bare, block),

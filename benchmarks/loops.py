@@ -38,6 +38,11 @@ def opened(engine: str, path: str, d: int, ef: int) -> Any:
     return index
 
 
+def split(queries: Any) -> list[Any]:
+    """Each query by itself."""
+    return [queries[i : i + 1] for i in range(len(queries))]
+
+
 def one_by_one(search: Search, rows: list[Any]) -> float:
     """The seconds that searches for each row take; the answers are dropped."""
     begin = time.perf_counter()
@@ -57,7 +62,7 @@ def main(engine: str, path: str, queries_path: str, d: str, ef: str) -> None:
     """A pass for each line of the input, which names the mode, after one that is not timed."""
     queries = np.fromfile(queries_path, np.float32).reshape(-1, int(d))
     search = searcher(engine, opened(engine, path, int(d), int(ef)))
-    rows = [queries[i : i + 1] for i in range(len(queries))]
+    rows = split(queries)
     for mode in sys.stdin:
         one_by_one(search, rows)
         seconds = one_by_one(search, rows) if mode.strip() == "single" else at_once(search, queries)

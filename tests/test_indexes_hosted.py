@@ -15,7 +15,7 @@ from assay.indexes.engines import load
 from assay.indexes.hosting.hosted import Hosted, Process
 from assay.indexes.hosting.processes import marked
 from assay.indexes.hosting.worker import Worker, rows
-from assay.indexes.index import Index, Rows, Setup
+from assay.indexes.index import Index, Requests, Rows, Setup
 from assay.indexes.sweeps.data import as_engines_take
 from assay.indexes.sweeps.described import describe
 from assay.indexes.sweeps.guard import hard_queries, indexed
@@ -260,9 +260,36 @@ def test_an_engine_that_writes_into_its_queries_does_not_spoil_those_to_come(tmp
     for _ in range(2):
         worker.warm(queries, 3, 1)
         worker.batch(queries, 3)
-        worker.ready(queries, np.arange(1))
-        worker.single(3)
+        worker.ready(queries, np.arange(1), 3)
+        worker.single()
     assert firsts == [float(QUERIES.matrix[0, 0])] * 6
+
+
+def test_an_engine_that_lays_out_more_or_fewer_requests_than_queries_is_told(tmp_path: Path) -> None:
+    class Sparing(Index):
+        def requests(self, queries: Rows, k: int, clients: int) -> Requests:
+            return Requests(self.search, list(queries[1:]))
+
+    worker = Worker()
+    worker.index = Sparing(Setup("l2", 8, 1, tmp_path))
+    with pytest.raises(EngineError, match="5 queries were to be laid out; requests made 4"):
+        worker.ready(QUERIES, np.arange(5), 3)
+
+
+@pytest.mark.parametrize("clients", [1, 3])
+def test_what_faiss_found_is_not_written_over_by_the_next_pass(clients: int, tmp_path: Path) -> None:
+    worker = Worker()
+    worker.open("faiss.flat", {}, Setup("l2", 8, 1, tmp_path))
+    worker.build(BASE)
+    n = len(QUERIES)
+    worker.ready(QUERIES, np.arange(n), 3, clients)
+    first = worker.single().positions
+    before = first.copy()
+    worker.ready(QUERIES, np.arange(n)[::-1], 3, clients)
+    again = worker.single().positions
+    assert (first == before).all()
+    assert (again == before[::-1]).all()
+    assert (before == worker.batch(QUERIES, 3).positions).all()
 
 
 def test_a_question_after_the_one_that_ended_the_process_is_not_said_to_have_ended_it() -> None:

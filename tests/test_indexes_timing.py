@@ -12,6 +12,7 @@ from assay.indexes.hosting import timing
 from assay.indexes.hosting.load import achieved, capacity, requests, saturated
 from assay.indexes.hosting.percentiles import fewest, latency, percentile_ms
 from assay.indexes.hosting.timing import Ticks, Timed, closed_loop, open_loop, schedule
+from assay.indexes.index import one_by_one
 from assay.indexes.sweeps.results import Results, once
 from assay.indexes.sweeps.summary import trial
 
@@ -62,7 +63,7 @@ def test_a_failed_search_is_counted_and_has_no_latency() -> None:
             raise ValueError("no such luck")
         return np.zeros((1, k), np.int64)
 
-    made = timing.closed(ask, timing.single_rows(np.arange(3)[:, None]), 2)
+    made = timing.closed(ask, one_by_one(np.arange(3)[:, None]), 2)
     assert made.errors == 1
     assert made.problem == "ValueError: no such luck"
     assert made.latencies is not None
@@ -102,10 +103,10 @@ def test_every_request_is_answered_once_whatever_the_clients(clients: int) -> No
         seen.append(int(queries[0, 0]))
         return np.full((1, k), queries[0, 0])
 
-    rows = timing.single_rows(np.arange(50)[:, None])
+    rows = one_by_one(np.arange(50)[:, None])
     closed = timing.closed(ask, rows, 1, clients)
     now = timing.Monotonic().now()
-    opened = timing.scheduled(ask, rows, 1, schedule(20_000, 50), clients, now)
+    opened = timing.scheduled(ask, rows, 1, clients, now, schedule(20_000, 50))
     assert closed.positions[:, 0].tolist() == opened.positions[:, 0].tolist() == list(range(50))
     assert sorted(seen) == sorted([*range(50), *range(50)])
 
@@ -211,11 +212,11 @@ def test_an_answer_of_another_shape_is_refused_however_it_was_asked(
         return answer(len(queries), k)
 
     queries = np.zeros((60, 2))
-    rows = timing.single_rows(queries)
+    rows = one_by_one(queries)
     expected = f"^search returned {said}; expected positions of shape "
     with pytest.raises(EngineError, match=expected + r"\(60, 10\): a row for each query"):
         timing.batch(ask, queries, 10)
     with pytest.raises(EngineError, match=expected + r"\(1, 10\)"):
         timing.closed(ask, rows, 10)
     with pytest.raises(EngineError, match=expected + r"\(1, 10\)"):
-        timing.scheduled(ask, rows, 10, schedule(20_000, 60), 2, timing.Monotonic().now())
+        timing.scheduled(ask, rows, 10, 2, timing.Monotonic().now(), schedule(20_000, 60))

@@ -7,6 +7,7 @@ engine's own spelling; their annotations and defaults are what is checked and do
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,6 +26,13 @@ class Setup(NamedTuple):
     d: int
     threads: int
     folder: Path  # its own, empty; what it keeps on disk goes here
+
+
+class Requests(NamedTuple):
+    """Queries that are asked one by one: with `ask(request, k)` for each request."""
+
+    ask: Callable[[Any, int], Positions]
+    each: Sequence[Any]
 
 
 class Index:
@@ -58,6 +66,13 @@ class Index:
         """The positions of the k nearest to each query, nearest first; −1 where there are fewer."""
         raise NotImplementedError
 
+    def requests(self, queries: Rows, k: int, clients: int) -> Requests:
+        """The queries laid out to be asked one by one, by so many threads; no search is made here.
+
+        What an answer is written to may be made here: this is not timed.
+        """
+        return Requests(self.search, one_by_one(queries))
+
     def remark(self, queries: Rows) -> str:
         """What is to be said of the searches for these queries, in one line; nothing where it is nothing."""
         return ""
@@ -81,6 +96,15 @@ class Index:
 
     def close(self) -> None:
         """Let go of what is held: connections, servers, files."""
+
+
+def one_by_one(rows: NDArray[Any]) -> list[NDArray[Any]]:
+    """Each row as a table of its own.
+
+    >>> one_by_one(np.array([[1, 2], [3, 4]]))
+    [array([[1, 2]]), array([[3, 4]])]
+    """
+    return [rows[i : i + 1] for i in range(len(rows))]
 
 
 def padded(found: Any, k: int) -> Positions:

@@ -240,8 +240,8 @@ class Hosted(Process):
     def timed(self, queries: Vectors, k: int, mode: str = "batch") -> Timed:
         """Search as the last `set_search` says."""
         if mode == "single":
-            self.ask("ready", queries, np.arange(len(queries)))
-        made: Timed = self.ask(mode, k) if mode == "single" else self.ask(mode, queries, k)
+            self.ask("ready", queries, np.arange(len(queries)), k)
+        made: Timed = self.ask(mode) if mode == "single" else self.ask(mode, queries, k)
         return made
 
     def kill(self) -> None:

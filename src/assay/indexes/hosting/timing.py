@@ -81,12 +81,7 @@ def batch(search: Search, queries: NDArray[Any], k: int) -> Timed:
     return Timed(_checked(positions, len(queries), k), seconds)
 
 
-def single_rows(queries: NDArray[Any]) -> list[NDArray[Any]]:
-    """Queries as requests, each by itself."""
-    return [queries[i : i + 1] for i in range(len(queries))]
-
-
-def closed(search: Search, rows: Sequence[Any], k: int, clients: int = 1, start: int = 0) -> Timed:
+def closed(search: Ask, rows: Sequence[Any], k: int, clients: int = 1, start: int = 0) -> Timed:
     """One request after another, each client sending its next when the last is answered."""
     clock = Monotonic(spin=False)
     clock.wait(start)
@@ -98,7 +93,7 @@ def closed(search: Search, rows: Sequence[Any], k: int, clients: int = 1, start:
     return _timed(loop, k)
 
 
-def scheduled(search: Search, rows: Sequence[Any], k: int, due: Ticks, clients: int, start: int) -> Timed:
+def scheduled(search: Ask, rows: Sequence[Any], k: int, clients: int, start: int, due: Ticks) -> Timed:
     """Requests sent when they are due (nanoseconds after the start); latency is counted from then."""
     clock = Monotonic(spin=clients == 1)
     with _still():

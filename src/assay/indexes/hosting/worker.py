@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,10 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.errors import EngineError
 from assay.core.vectors import Mapped, Positions, Vectors
 from assay.indexes.engines import Parameter, load, parameters, problems
 from assay.indexes.hosting import timing
-from assay.indexes.hosting.timing import Ticks, Timed
+from assay.indexes.hosting.timing import Ask, Ticks, Timed
 from assay.indexes.index import Index, Setup
 
 _WARM = 1.0  # seconds
@@ -86,7 +88,7 @@ class Worker:
     def __init__(self) -> None:
         self.index: Index | None = None
         self._queries: tuple[Any, NDArray[np.float32]] | None = None
-        self._requests: list[NDArray[np.float32]] = []
+        self._requests: tuple[Ask, Sequence[Any], int, int] | None = None
 
     def describe(self, name: str) -> Described:
         """What the engine of a name says of itself."""
@@ -143,18 +145,24 @@ class Worker:
         """All queries in one call."""
         return timing.batch(self._index().search, self._rows(queries).copy(), k)
 
-    def ready(self, queries: Vectors, numbers: Positions) -> None:
-        """Lay out the queries of these numbers as requests, before any clock runs."""
-        self._requests = timing.single_rows(self._rows(queries)[numbers])
+    def ready(self, queries: Vectors, numbers: Positions, k: int, clients: int = 1) -> None:
+        """Lay out the queries of these numbers as requests of so many clients, before any clock runs."""
+        self._requests = None  # the last ones are let go first
+        ask, each = self._index().requests(self._rows(queries)[numbers], k, clients)
+        if len(each) != len(numbers):
+            raise EngineError(f"{len(numbers):,} queries were to be laid out; requests made {len(each):,}")
+        self._requests = ask, each, k, clients
         gc.collect()
 
-    def single(self, k: int, clients: int = 1, start: int = 0) -> Timed:
+    def single(self, start: int = 0) -> Timed:
         """The requests one after another."""
-        return timing.closed(self._index().search, self._requests, k, clients, start)
+        assert self._requests is not None
+        return timing.closed(*self._requests, start)
 
-    def scheduled(self, k: int, clients: int, start: int, due: Ticks) -> Timed:
+    def scheduled(self, start: int, due: Ticks) -> Timed:
         """The requests, each when it is due."""
-        return timing.scheduled(self._index().search, self._requests, k, due, clients, start)
+        assert self._requests is not None
+        return timing.scheduled(*self._requests, start, due)
 
     def remark(self, queries: Vectors) -> str:
         """What the engine has to say of the searches for these queries."""

@@ -64,8 +64,8 @@ class _Pass(NamedTuple):
         numbers = np.arange(len(self.queries))
         if self.crew[1:]:
             return self._shared("single", numbers)
-        self.crew[0].ask("ready", self.queries, numbers)
-        return self._following("single", self.k, self.asking.clients)
+        self.crew[0].ask("ready", self.queries, numbers, self.k, self.asking.clients)
+        return self._following("single")
 
     def offered(self, rate: float) -> Timed:
         """Queries offered at a rate."""
@@ -91,7 +91,7 @@ class _Pass(NamedTuple):
         crew = self.crew
         parts = [slice(turn, None, len(crew)) for turn in range(len(crew))]
         for hosted, part in zip(crew, parts, strict=True):
-            hosted.ask("ready", self.queries, numbers[part])
+            hosted.ask("ready", self.queries, numbers[part], self.k, self.asking.clients // len(crew))
         try:
             for hosted in crew:
                 hosted.tell("warm", self.queries, self.k, self.warmup)
@@ -99,7 +99,7 @@ class _Pass(NamedTuple):
                 hosted.answer("warm")
             start = time.perf_counter_ns() + _AHEAD
             for hosted, part in zip(crew, parts, strict=True):
-                hosted.tell(name, self.k, self.asking.clients // len(crew), start, *(m[part] for m in more))
+                hosted.tell(name, start, *(m[part] for m in more))
             return merged([hosted.answer(name) for hosted in crew])
         except BaseException:
             for hosted in crew[1:] and crew:  # the answers of the others would be taken for those to come
