@@ -1,8 +1,8 @@
 """What the harness costs: queries per second through Assay beside a bare loop over the same library.
 
 beside a process: passes as a sweep makes them, and of bare loops in two processes without Assay, all on the
-same processor with one thread, each after a search for every query that is not timed, in turns, the best of
-the rounds of each. How much the two bare ones differ means nothing.
+same processor with one thread, each after searches that are not timed, in turns; the ratio of a round, and of
+them the median. How much the two bare ones differ means nothing.
 in its process: where a sweep has its engine, the code that Assay times with and a bare loop search the same
 index for the same arrays, a few hundred queries each in turns, so that nothing else differs and a busy
 neighbour slows both.
@@ -41,9 +41,9 @@ from assay.views.text import markdown
 
 HERE = Path(__file__).parent
 LEAST = 0.97  # of the queries per second of a bare loop
-ROUNDS = 8
+ROUNDS = 12
 TURNS = 3  # of all queries, in its process
-STARTS = 12  # of processes, in each of the six orders twice: who is started first may be slower
+STARTS = 6  # of processes, in each order once: who is started first may be slower
 BUDGETS = (16, 64)
 MODES = ("single", "batch")
 ENGINES: dict[str, tuple[dict[str, Any], str]] = {
@@ -57,17 +57,12 @@ HEAD = ["engine", "mode", "ef", "bare process /s", "through Assay /s"]
 class Start(NamedTuple):
     """What was found in the processes of one start."""
 
-    share: float  # in its process, of the speed of the loop
-    assay: float  # queries per second of a whole pass, as below
-    bare: float
-    twin: float
+    bare: float  # queries per second of a whole pass
+    assay: float
+    shares: tuple[float, float, float]
 
 
-RATIOS: dict[str, Callable[[Start], float]] = {
-    "Assay / bare loop in its process": lambda start: start.share,
-    "Assay / bare process": lambda start: 2 * start.assay / (start.bare + start.twin),
-    "bare process / another": lambda start: start.twin / start.bare,
-}
+RATIOS = ("Assay / bare loop in its process", "Assay / bare process", "bare process / another")
 
 
 def main() -> None:
@@ -93,7 +88,7 @@ def main() -> None:
     for (engine, ef), found in starts.items():
         for mode in MODES:
             taken = [by_mode[mode] for by_mode in found]
-            ratios = [[ratio(start) for start in taken] for ratio in RATIOS.values()]
+            ratios = list(map(list, zip(*(start.shares for start in taken), strict=True)))
             speeds = [median(start.bare for start in taken), median(start.assay for start in taken)]
             rows.append(
                 [engine, mode, str(ef), *(f"{speed:,.0f}" for speed in speeds), *map(quartiles, ratios)]
@@ -159,12 +154,15 @@ def started(index: Living, queries: Mapped, ef: int, number: int) -> dict[str, S
             for name in random.Random(number * ROUNDS + turn).sample(order, len(order)):
                 found[name].append(asked[name]())
         shares = [json.loads(index.hosted().ask("remark", queries)) for _ in range(TURNS)]
-    return {
-        mode: Start(
-            median(one[mode] for one in shares), *(max(one[mode] for one in of) for of in found.values())
-        )
-        for mode in MODES
-    }
+    return {mode: of_mode(found, [one[mode] for one in shares], mode) for mode in MODES}
+
+
+def of_mode(found: dict[str, list[dict[str, float]]], shares: list[float], mode: str) -> Start:
+    """Medians of the rounds: neighbours slow those of one round alike."""
+    assay, bare, twin = ([one[mode] for one in found[name]] for name in ("assay", "bare", "twin"))
+    rounds = list(zip(assay, bare, twin, strict=True))
+    beside = median(2 * a / (b + t) for a, b, t in rounds)
+    return Start(median(bare), median(assay), (median(shares), beside, median(t / b for _, b, t in rounds)))
 
 
 def through(index: Living, queries: Mapped, ef: int) -> dict[str, float]:

@@ -94,7 +94,7 @@ def add_passes(part: argparse.ArgumentParser) -> None:
         "--warmup",
         type=int,
         metavar="N",
-        help="searches before each pass that are thrown away (default: one for each query, a second at most)",
+        help="searches before each pass that are thrown away (default: every query, for 0.2 s to 1 s)",
     )
     part.add_argument("--threads", type=int, metavar="N", help="of each engine (default: 1)")
     part.add_argument("--memory", metavar="SIZE", help="that an engine may hold, such as '4 GB'")

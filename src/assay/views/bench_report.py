@@ -72,7 +72,7 @@ def _data(study: Study) -> list[list[str]]:
 
 
 def _warmup(n: int | None) -> str:
-    return "every query, a second at most" if n is None else f"{n:,} searches"
+    return "every query, a fifth of a second to a second long" if n is None else f"{n:,} searches"
 
 
 def _machines(trials: Sequence[Trial]) -> list[str]:

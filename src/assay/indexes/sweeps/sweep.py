@@ -36,7 +36,7 @@ class Options:
     """How a sweep is run."""
 
     repetitions: int = 3
-    warmup: int | None = None  # searches before a pass; None: for each query, a second at most
+    warmup: int | None = None  # searches before a pass; None: for each query, 0.2 s to 1 s long
     memory: int | None = None  # bytes that the process of an engine may hold
     room: int | None = None  # bytes that all living indexes may hold; None: half of what is free
     timeout: float = 3600.0  # seconds for a build or a pass
