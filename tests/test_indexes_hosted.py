@@ -309,8 +309,9 @@ def test_a_warm_up_is_as_long_as_asked_and_else_every_query_as_long_as_time_is_l
             asked.append(float(queries[0, 0]))
             return np.zeros((len(queries), k), np.int64)
 
-    def warmed(n: int | None) -> list[float]:
+    def warmed(n: int | None, least: float, most: float) -> list[float]:
         asked.clear()
+        monkeypatch.setattr("assay.indexes.hosting.worker._WARM", (least, most))
         worker.warm(QUERIES, 3, n)
         return list(asked)
 
@@ -318,29 +319,12 @@ def test_a_warm_up_is_as_long_as_asked_and_else_every_query_as_long_as_time_is_l
     worker = Worker()
     worker.index = Counting(Setup("l2", 8, 1, tmp_path))
     firsts = QUERIES.matrix[:, 0].tolist()
-    monkeypatch.setattr("assay.indexes.hosting.worker._WARM", (0.0, 600.0))
-    assert [warmed(n) for n in (0, 2, None)] == [[], firsts[:2], firsts]
-    monkeypatch.setattr("assay.indexes.hosting.worker._WARM", (0.0, -1.0))
-    assert [warmed(n) for n in (2, None)] == [firsts[:2], []]
-
-
-def test_a_warm_up_whose_queries_are_soon_through_asks_them_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Counting(Index):
-        def search(self, queries: Rows, k: int) -> Positions:
-            asked.append(float(queries[0, 0]))
-            return np.zeros((len(queries), k), np.int64)
-
-    asked: list[float] = []
-    worker, begin = Worker(), time.monotonic()
-    worker.index = Counting(Setup("l2", 8, 1, tmp_path))
-    monkeypatch.setattr("assay.indexes.hosting.worker._WARM", (0.1, 600.0))
-    worker.warm(QUERIES, 3, None)
+    assert [warmed(n, 0, 600) for n in (0, 2, None)] == [[], firsts[:2], firsts]
+    assert [warmed(n, 0, -1) for n in (2, None)] == [firsts[:2], []]
+    begin = time.monotonic()
+    again = warmed(None, 0.1, 600)  # they are soon through
     assert time.monotonic() - begin >= 0.1
-    firsts = QUERIES.matrix[:, 0].tolist()
-    assert len(asked) > 2 * len(firsts)
-    assert asked[: 2 * len(firsts)] == 2 * firsts
+    assert again[: len(firsts) + 1] == [*firsts, firsts[0]]
 
 
 @pytest.mark.parametrize(("size", "tells"), [(1e30, True), (3e38, False)])
