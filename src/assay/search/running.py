@@ -192,8 +192,10 @@ class _Asking:
         self.begin = time.perf_counter_ns()
         self._left: Iterator[Query] = iter(self.queries)
         self._calls: dict[str, _Call] = {}  # under way
-        self._came: SimpleQueue[Finished | int] = SimpleQueue()  # a number: when a thread left
-        self._held: list[Finished | int] = []  # what came in and is not kept yet
+        self._came: SimpleQueue[None] = SimpleQueue()  # wakes whoever waits for what is held
+        self._held: list[
+            Finished | int
+        ] = []  # what came in and is not kept yet; a number: when a thread left
         self._alive = self._lost = 0  # threads
         self._stop = Event()
         self._pace = Pace(options.rate, options.concurrency, self._stop)
@@ -224,15 +226,14 @@ class _Asking:
     def _gather(self, seconds: float) -> None:
         """Keep what comes in; wait for it so long at most."""
         with suppress(Empty):
-            self._held.append(self._came.get(timeout=0 if self._held else seconds))
+            self._came.get(timeout=0 if self._held else seconds)
         if not self._held:
             return
         time.sleep(_TOGETHER)
-        while not self._came.empty():
-            self._held.append(self._came.get())
-        self._put([done for done in self._held if isinstance(done, Finished)])
-        left = [moment for moment in self._held if isinstance(moment, int)]
-        self._held = []  # only now: an interruption may come at any point
+        came = list(self._held)
+        self._put([done for done in came if isinstance(done, Finished)])
+        left = [moment for moment in came if isinstance(moment, int)]
+        del self._held[: len(came)]  # only now: an interruption may come at any point
         self._leave(left)
 
     def _leave(self, moments: list[int]) -> None:
@@ -263,8 +264,12 @@ class _Asking:
                 return  # another thread is in its place
             del self._calls[call.query.id]
             if done:
-                self._came.put(done)
-        self._came.put(time.perf_counter_ns())
+                self._hand(done)
+        self._hand(time.perf_counter_ns())
+
+    def _hand(self, done: Finished | int) -> None:
+        self._held.append(done)
+        self._came.put(None)
 
     def _next(self) -> _Call | None:
         query = None if self._stop.is_set() else next(self._left, None)
