@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from statistics import median
 from typing import Any
 
 from loops import K, at_once, one_by_one, searcher, split
@@ -13,6 +14,7 @@ from assay.indexes.hosting import timing
 from assay.indexes.index import Index, Rows
 
 BLOCK = 250  # queries
+TURNS = 16  # of all queries
 ENGINES = {"Faiss": "faiss.hnsw", "Hnswlib": "hnswlib"}
 
 
@@ -33,7 +35,7 @@ def beside(engine: str, index: Any, queries: Rows) -> str:
         "batch": share(
             lambda block: timing.batch(index.search, block, K).seconds,
             lambda block: at_once(bare, block),
-            [queries] * 4,
+            [queries],
         ),
     }
     gc.enable()
@@ -41,14 +43,12 @@ def beside(engine: str, index: Any, queries: Rows) -> str:
 
 
 def share(assay: Any, loop: Any, blocks: list[Any]) -> float:
-    """The time of the loop over the time through Assay, who begins in turns."""
-    both, seconds = (assay, loop), {assay: 0.0, loop: 0.0}
-    for measure in both:
-        measure(blocks[0])
-    for number, block in enumerate(blocks):
-        for measure in both[:: 1 if number % 2 else -1]:
-            seconds[measure] += measure(block)
-    return seconds[loop] / seconds[assay]
+    """The time of the loop over the time through Assay, who begins in turns; of all turns the median."""
+    ratios: list[float] = []
+    for number, block in enumerate([blocks[0], *blocks * TURNS]):
+        seconds = {measure: measure(block) for measure in (assay, loop)[:: 1 if number % 2 else -1]}
+        ratios.append(seconds[loop] / seconds[assay])
+    return median(ratios[1:])
 
 
 def looping(engine: str) -> type[Index]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 K = 10
-WARM = 0.2  # seconds, as Assay does at least
 Search = Callable[[Any], Any]
 
 
@@ -60,16 +59,17 @@ def at_once(search: Search, queries: Any) -> float:
 
 
 def main(engine: str, path: str, queries_path: str, d: str, ef: str) -> None:
-    """A pass for each line of the input, which names the mode, after some that are not timed."""
+    """A pass for each line of the input, which names the mode, after one that is not timed."""
     queries = np.fromfile(queries_path, np.float32).reshape(-1, int(d))
     search = searcher(engine, opened(engine, path, int(d), int(ef)))
     rows = split(queries)
+
+    def made(mode: str) -> float:
+        return one_by_one(search, rows) if mode == "single" else at_once(search, queries)
+
     for mode in sys.stdin:
-        begin = time.monotonic()
-        while time.monotonic() < begin + WARM:
-            one_by_one(search, rows)
-        seconds = one_by_one(search, rows) if mode.strip() == "single" else at_once(search, queries)
-        print(len(rows) / seconds, flush=True)
+        made(mode.strip())
+        print(len(rows) / made(mode.strip()), flush=True)
 
 
 if __name__ == "__main__":

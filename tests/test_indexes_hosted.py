@@ -258,7 +258,7 @@ def test_an_engine_that_writes_into_its_queries_does_not_spoil_those_to_come(tmp
     worker = Worker()
     worker.index = Writing(Setup("l2", 8, 1, tmp_path))
     for _ in range(2):
-        worker.warm(queries, 3, 1)
+        worker.warm(queries, 3, 1, batch=False)
         worker.batch(queries, 3)
         worker.ready(queries, np.arange(1), 3)
         worker.single()
@@ -306,25 +306,29 @@ def test_a_warm_up_is_as_long_as_asked_and_else_every_query_as_long_as_time_is_l
 ) -> None:
     class Counting(Index):
         def search(self, queries: Rows, k: int) -> Positions:
-            asked.append(float(queries[0, 0]))
+            asked.append(queries[:, 0].tolist())
             return np.zeros((len(queries), k), np.int64)
 
-    def warmed(n: int | None, least: float, most: float) -> list[float]:
+    def warmed(n: int | None, least: float, most: float, batch: bool = False) -> list[list[float]]:
         asked.clear()
         monkeypatch.setattr("assay.indexes.hosting.worker._WARM", (least, most))
-        worker.warm(QUERIES, 3, n)
+        worker.warm(QUERIES, 3, n, batch)
         return list(asked)
 
-    asked: list[float] = []
+    asked: list[list[float]] = []
     worker = Worker()
     worker.index = Counting(Setup("l2", 8, 1, tmp_path))
-    firsts = QUERIES.matrix[:, 0].tolist()
+    every = QUERIES.matrix[:, 0].tolist()
+    firsts = [[first] for first in every]
     assert [warmed(n, 0, 600) for n in (0, 2, None)] == [[], firsts[:2], firsts]
     assert [warmed(n, 0, -1) for n in (2, None)] == [firsts[:2], []]
     begin = time.monotonic()
     again = warmed(None, 0.1, 600)  # they are soon through
     assert time.monotonic() - begin >= 0.1
     assert again[: len(firsts) + 1] == [*firsts, firsts[0]]
+    growing = [every[:1], every[1:3], every[3:7]]  # and then the rest, which is shorter
+    assert warmed(10, 0, 600, batch=True) == [*growing, every[7:10]]
+    assert every in warmed(None, 0.1, 600, batch=True)
 
 
 @pytest.mark.parametrize(("size", "tells"), [(1e30, True), (3e38, False)])

@@ -16,7 +16,6 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,22 +127,26 @@ class Worker:
         """Set how the following searches are made."""
         self._index().set_search(**search)
 
-    def warm(self, queries: Vectors, k: int, n: int | None) -> None:
+    def warm(self, queries: Vectors, k: int, n: int | None, batch: bool) -> None:
         """Search for the first n queries, which is not timed; what fails here is not counted.
 
         None: for each query, as far as one gets in a second, and where they are soon through, again. After a
         whole pass everything is where the searches that follow look for it; but where a processor slept, it
-        takes some tenths of a second to be as fast as it is.
+        takes some tenths of a second to be as fast as it is. Before a batch, in batches that grow.
         """
         found, begin = self._rows(queries)[:n].copy(), time.monotonic()
         least, most = _WARM if n is None else (0.0, math.inf)
-        for number in count():
+        done, at, size = 0, 0, 1
+        while True:
             gone = time.monotonic() - begin
-            if gone > most or (number >= len(found) and gone >= least):
+            if gone > most or (done >= len(found) and gone >= least):
                 break
+            block = found[at : at + size]
             with suppress(Exception):
-                at = number % len(found)
-                self._index().search(found[at : at + 1], k)
+                self._index().search(block, k)
+            done += len(block)
+            at = at + size if at + size < len(found) else 0
+            size *= 2 if batch else 1
 
     def batch(self, queries: Vectors, k: int) -> Timed:
         """All queries in one call."""

@@ -76,7 +76,7 @@ class _Pass(NamedTuple):
     def _following(self, name: str, *arguments: Any) -> Timed:
         """What follows the warm-up at once: it is told before that ends, and the process never sleeps."""
         (hosted,) = self.crew
-        hosted.tell("warm", self.queries, self.k, self.warmup)
+        hosted.tell("warm", self.queries, self.k, self.warmup, name == "batch")
         hosted.tell(name, *arguments)
         try:
             hosted.answer("warm")
@@ -94,7 +94,7 @@ class _Pass(NamedTuple):
             hosted.ask("ready", self.queries, numbers[part], self.k, self.asking.clients // len(crew))
         try:
             for hosted in crew:
-                hosted.tell("warm", self.queries, self.k, self.warmup)
+                hosted.tell("warm", self.queries, self.k, self.warmup, False)
             for hosted in crew:
                 hosted.answer("warm")
             start = time.perf_counter_ns() + _AHEAD
