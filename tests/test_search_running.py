@@ -2,11 +2,15 @@
 
 import json
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count, takewhile
 from pathlib import Path
 from threading import Barrier, Event, Lock
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +26,9 @@ from assay.search.searcher import asked as each
 from assay.search.systems.http import Http
 from assay.stats.intervals import wilson
 from searchers import Scripted, asked, plain
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 NOW = Options(k=3, concurrency=4, timeout=60, backoff=0.001)
 
@@ -397,6 +404,46 @@ def test_an_interrupted_run_keeps_what_is_finished_and_goes_on(
     assert 4 <= found.resumed < 600
     assert set((first.counts + second.counts).values()) == {1}
     assert found.run().digest == run(Scripted(), asked(600), NOW).run().digest
+
+
+def test_an_interruption_at_any_point_loses_no_answer_that_came_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points: the steps of the interpreter while it keeps what came in, from the second time on."""
+    monkeypatch.setattr(running, "_LAST", 60.0)
+    gather = running._Asking._gather.__code__
+
+    def interrupted(folder: Path, after: int) -> bool:
+        steps = calls = 0
+
+        def trace(frame: FrameType, event: str, _: object) -> "TraceFunction | None":
+            nonlocal steps, calls
+            if frame.f_code is not gather:
+                return None
+            frame.f_trace_opcodes = True
+            calls += event == "call"
+            steps = 0 if event == "call" else steps + (event == "opcode")
+            if calls > 1 and steps == after:
+                raise KeyboardInterrupt
+            return trace
+
+        first, second = Scripted(), Scripted()
+        sys.settrace(trace)
+        try:
+            run(first, asked(400), Options(k=3, concurrency=2, rate=500), folder)
+        except KeyboardInterrupt:
+            pass
+        else:
+            return False  # it has fewer steps
+        finally:
+            sys.settrace(None)
+        found = run(second, asked(400), NOW, folder)
+        assert 0 < found.resumed < 400
+        assert set((first.counts + second.counts).values()) == {1}, after
+        return True
+
+    points = takewhile(lambda after: interrupted(tmp_path / str(after), after), count(1))
+    assert len(list(points)) > 30
 
 
 def test_an_interruption_does_not_wait_for_a_pause(tmp_path: Path) -> None:

@@ -193,9 +193,7 @@ class _Asking:
         self._left: Iterator[Query] = iter(self.queries)
         self._calls: dict[str, _Call] = {}  # under way
         self._came: SimpleQueue[None] = SimpleQueue()  # wakes whoever waits for what is held
-        self._held: list[
-            Finished | int
-        ] = []  # what came in and is not kept yet; a number: when a thread left
+        self._held: list[Finished | int] = []  # what is not kept yet; a number: when a thread left
         self._alive = self._lost = 0  # threads
         self._stop = Event()
         self._pace = Pace(options.rate, options.concurrency, self._stop)
