@@ -136,6 +136,22 @@ def test_postgres_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert not servers(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("build", "search", "said"),
+    [
+        ({"M": 1}, {}, "M is 2 or more, found 1"),
+        ({"M0": 8}, {}, "M0 is 16 or more, found 8"),
+        ({"ef_construction": 0}, {}, "ef_construction is 1 or more, found 0"),
+        ({}, {"ef_search": 0}, "ef_search is 1 or more, found 0"),
+    ],
+)
+def test_duckdb_is_given_no_value_that_it_crashes_on_or_replaces(
+    build: dict[str, int], search: dict[str, int], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        made("duckdb", tmp_path, **build).set_search(**search)
+
+
 def test_duckdb_without_its_index_is_refused_and_not_measured(tmp_path: Path) -> None:
     index = made("duckdb", tmp_path)
     index.build(BASE)

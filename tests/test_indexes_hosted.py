@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -292,6 +293,16 @@ def test_what_faiss_found_is_not_written_over_by_the_next_pass(clients: int, tmp
     assert (before == worker.batch(QUERIES, 3).positions).all()
 
 
+def test_a_process_that_is_gone_is_not_killed_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be another's by then."""
+    index = hosted("")
+    index.kill()
+    killed: list[int] = []
+    monkeypatch.setattr("os.kill", lambda pid, _: killed.append(pid))
+    index.close()
+    assert not killed
+
+
 def test_a_question_after_the_one_that_ended_the_process_is_not_said_to_have_ended_it() -> None:
     with hosted("exit") as index:
         index.tell("build", BASE)
@@ -326,9 +337,30 @@ def test_a_warm_up_is_as_long_as_asked_and_else_every_query_as_long_as_time_is_l
     again = warmed(None, 0.1, 600)  # they are soon through
     assert time.monotonic() - begin >= 0.1
     assert again[: len(firsts) + 1] == [*firsts, firsts[0]]
-    growing = [every[:1], every[1:3], every[3:7]]  # and then the rest, which is shorter
-    assert warmed(10, 0, 600, batch=True) == [*growing, every[7:10]]
-    assert every in warmed(None, 0.1, 600, batch=True)
+    assert warmed(len(every) + 2, 0, 600) == [*firsts, *firsts[:2]]
+    assert warmed(10, 0, 600, batch=True) == [every[:10]]
+    assert warmed(len(every) + 2, 0, 600, batch=True) == [every, every[:2]]
+    growing = warmed(None, 0.1, 600, batch=True)
+    assert growing[:3] == [every[:1], every[1:3], every[3:7]]
+    assert every in growing
+
+
+def test_batches_that_warm_up_grow_no_longer_than_there_is_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Taking(Index):
+        def search(self, queries: Rows, k: int) -> Positions:
+            sizes.append(len(queries))
+            return np.zeros((len(queries), k), np.int64)
+
+    sizes: list[int] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(sizes) * 0.01)  # seconds for each query
+    monkeypatch.setattr("assay.indexes.hosting.worker.time", clock)
+    worker = Worker()
+    worker.index = Taking(Setup("l2", 8, 1, tmp_path))
+    worker.warm(Held(np.zeros((5000, 8), np.float32)), 3, None, batch=True)
+    assert sizes[:6] == [1, 2, 4, 8, 16, 32]
+    assert 100 <= sum(sizes) <= 102  # a second
 
 
 @pytest.mark.parametrize(("size", "tells"), [(1e30, True), (3e38, False)])

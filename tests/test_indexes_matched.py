@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from assay.core.errors import ConfigurationError, InputError
 from assay.indexes.choice.matched import Match, Probe, first_reaching, match
 from assay.indexes.hits import Hits, Judge
+from assay.indexes.hosting.hosted import Hosted
 from assay.indexes.sweeps.plan import Asking, Entry, Goal, Range, cases
 from assay.indexes.sweeps.results import Results
 from assay.indexes.sweeps.summary import trials
@@ -52,6 +53,25 @@ def found(folder: Path) -> list[Trial]:
 
 def recalls(folder: Path) -> list[float]:
     return [t.recall.value for t in found(folder) if t.recall and t.recall.value is not None]
+
+
+def test_an_interruption_while_a_value_is_looked_for_leaves_no_engine_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Remembered(Hosted):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            started.append(self)
+
+    def interrupt(event: Event) -> None:
+        if event.what == "matching":
+            raise KeyboardInterrupt
+
+    started: list[Hosted] = []
+    monkeypatch.setattr("assay.indexes.sweeps.living.Hosted", Remembered)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(tmp_path / "out", 0.9).run(interrupt)
+    assert [one.alive for one in started] == [False]
 
 
 @given(st.integers(0, 50), st.integers(1, 1000), st.integers(-10, 1100))

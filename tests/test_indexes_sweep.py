@@ -23,7 +23,7 @@ from assay.indexes.sweeps.plan import Asking, Build, Case, Entry, cases, name_of
 from assay.indexes.sweeps.results import Repetition, Results
 from assay.indexes.sweeps.running import run
 from assay.indexes.sweeps.summary import scored, trial, trials
-from assay.indexes.sweeps.sweep import Event, Options, Sweep
+from assay.indexes.sweeps.sweep import Event, Options, Sweep, _fits
 from assay.stats.intervals import wilson
 from benches import OTHERS, install_others, small
 
@@ -252,6 +252,49 @@ def test_indexes_are_deleted_when_their_trials_are_done_and_kept_when_asked(tmp_
     assert not (tmp_path / "a" / "indexes").exists()
     assert list((tmp_path / "b" / "indexes").glob("*/vectors.npy"))
     assert not (tmp_path / "b" / "vectors").exists()
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_an_index_that_an_interruption_left_behind_goes_with_the_next_run_and_one_that_is_kept_stays(
+    keep: bool, tmp_path: Path
+) -> None:
+    def interrupt(event: Event) -> None:
+        if event.what == "done":
+            raise KeyboardInterrupt
+
+    two = entry({"seed": [1, 2]}, {"rows": [1500]})
+    if keep:
+        sweep(tmp_path / "out", two, options=replace(QUICK, keep=True)).run()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            sweep(tmp_path / "out", two).run(interrupt)
+    assert len(list((tmp_path / "out" / "indexes").iterdir())) == 2
+    sweep(tmp_path / "out", two).run()
+    assert len(list((tmp_path / "out").glob("indexes/*"))) == 2 * keep
+
+
+def test_there_is_room_for_an_index_where_one_as_large_as_the_largest_fits() -> None:
+    assert [_fits(sizes, 150) for sizes in ([], [200], [100], [75], [50, 50], [50, 75])] == [
+        True, False, False, True, True, False
+    ]  # fmt: skip
+
+
+def test_an_index_that_cannot_be_opened_any_more_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Opening(Hosted):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            opened.append(self)
+            if len(opened) == 1:
+                raise EngineError("IOException: not enough bytes")
+            super().__init__(*given, **named)
+
+    sweep(tmp_path / "out", options=replace(QUICK, keep=True)).run()
+    opened: list[Hosted] = []
+    monkeypatch.setattr("assay.indexes.sweeps.living.Hosted", Opening)
+    sweep(tmp_path / "out", options=replace(QUICK, repetitions=3)).run()
+    assert len(opened) == 2
+    assert {t.status for t in trials(Results(tmp_path / "out"), judge())} == {"done"}
 
 
 def test_an_open_loop_says_what_was_offered_and_whether_it_kept_up(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Clocks, loops and percentiles, on a clock of their own."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,17 @@ def test_capacity_may_lie_above_one_client_and_below_everything() -> None:
     assert above.rate is not None
     assert 3500 / 1.05 <= above.rate <= 3500
     assert capacity(lambda rate: served(rate, 0.1), 99, 10, fastest=2000).rate is None
+
+
+def test_capacity_is_not_held_below_a_rate_that_nobody_offered() -> None:
+    """A closed loop may have been slow for reasons of its own."""
+    found = capacity(lambda rate: served(rate, 3500), 99, 10, fastest=100)
+    assert found.rate is not None
+    assert 3500 / 1.05 <= found.rate <= 3500
+    assert not all(probe.met for probe in found.probes)
+    endless = capacity(lambda rate: served(rate, math.inf), 50, 10, fastest=1)
+    assert endless.rate is not None
+    assert endless.rate > 32
 
 
 def test_falling_behind_is_saturation() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, takewhile
 from pathlib import Path
-from threading import Barrier, Event, Lock
+from threading import Barrier, Event, Lock, Thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -458,6 +458,45 @@ def test_an_interruption_does_not_wait_for_a_pause(tmp_path: Path) -> None:
         run(searcher, asked(3), Options(backoff=50), tmp_path, interrupt)
     assert time.monotonic() - begin < 25
     assert run(Scripted(), asked(3), Options(), tmp_path).resumed == 2
+
+
+def test_a_pause_that_is_no_number_is_the_end_of_a_query_and_not_of_the_run() -> None:
+    error = SearchError("limited", "later", again=True, after="5")  # type: ignore[arg-type]
+    found = run(Scripted(at_first(error)), asked(), NOW)
+    assert [(one, done.failure.kind) for one, done in found.finished.items() if done.failure] == [
+        ("q1", "failed")
+    ]
+
+
+def test_pauses_do_not_outgrow_numbers() -> None:
+    error = SearchError("connection", "reset", again=True)
+    found = run(Scripted(at_first(error, *range(9999))), asked(3), replace(NOW, retries=1100, backoff=0.0))
+    assert len(found.failed) == 1
+
+
+def test_threads_that_cannot_be_started_end_the_run_with_what_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Few(Thread):
+        def start(self) -> None:
+            if len(started) == 2:
+                raise RuntimeError("can't start new thread")
+            started.append(self)
+            super().start()
+
+    def slow(query: Query, number: int) -> Answer:
+        time.sleep(0.01)
+        return plain(query)
+
+    started: list[Thread] = []
+    monkeypatch.setattr(running, "Thread", Few)
+    searcher = Scripted(slow)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        run(searcher, asked(200), NOW, tmp_path)
+    monkeypatch.undo()
+    asked_before = searcher.counts.total()
+    assert asked_before < 200
+    assert run(Scripted(), asked(200), NOW, tmp_path).resumed == asked_before
 
 
 def test_progress_is_told_to_the_end() -> None:

@@ -1,5 +1,7 @@
 """What is particular to one kind of searcher; what all must do is in the conformance suite."""
 
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -46,6 +48,31 @@ def double(request: pytest.FixtureRequest) -> Iterator[Double]:
 
 
 # the table of kinds
+
+
+def test_an_engine_that_hangs_in_a_search_does_not_keep_its_system_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("assay.search.systems.index._LAST", 0.1)
+    searcher: Any = searches.index("faiss.flat")
+    engine = searcher._index._process
+    os.kill(engine.pid, signal.SIGSTOP)
+
+    def ask() -> None:
+        with pytest.raises((SearchError, OSError)):
+            searcher.ask(Query("q", "a lamp"), 3)
+
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    while not searcher._lock.locked():
+        time.sleep(0.01)
+    closing = Thread(target=searcher.close, daemon=True)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive()
+    assert engine.poll() is not None
+    asking.join(60)
+    assert not asking.is_alive()
 
 
 def test_a_kind_that_is_not_there_is_named_with_its_neighbour() -> None:

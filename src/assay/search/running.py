@@ -201,9 +201,9 @@ class _Asking:
     def all(self, watch: Watch | None) -> None:
         """Ask everything; an interruption is let through, with what is finished kept."""
         due = 0.0
-        for _ in range(min(self.options.concurrency, len(self.queries))):
-            self._start()
         try:
+            for _ in range(min(self.options.concurrency, len(self.queries))):
+                self._start()
             while self._alive:
                 self._gather(_TICK)
                 if time.monotonic() >= due:
@@ -251,13 +251,17 @@ class _Asking:
             watch(Progress(self.total, done, self.failed, len(self._calls), qps))
 
     def _start(self) -> None:
-        self._alive += 1
         Thread(target=self._work, name=f"asks {self.searcher.name}", daemon=True).start()
+        self._alive += 1
 
     def _work(self) -> None:
         """Ask one query after another, until there is none left or this thread was given up."""
         while call := self._next():
-            done = self._finish(call)
+            try:
+                done = self._finish(call)
+            except Exception as error:
+                # a pause that is no number, say: it is the query's end and not the thread's
+                done = call.failed(Failure("failed", f"{type(error).__name__}: {error}"))
             if not call.claimed():
                 return  # another thread is in its place
             del self._calls[call.query.id]
@@ -312,7 +316,7 @@ class _Asking:
     def _again(self, call: _Call, error: SearchError, sent: int) -> bool:
         """Whether to ask once more, said after the pause before it; a limit is a pause for all."""
         chance = random.Random(f"{self.options.seed} {call.query.id} {call.attempts}").random()
-        pause = self.options.backoff * 2 ** (call.attempts - 1) * (1 + chance) / 2
+        pause = self.options.backoff * 2 ** min(call.attempts - 1, 60) * (1 + chance) / 2
         after = error.after or 0.0
         hope = error.again and call.attempts <= self.options.retries and after <= _PATIENCE
         if error.kind == "limited" or after:

@@ -11,6 +11,7 @@ import duckdb
 
 from assay.core.errors import EngineError, MissingExtraError
 from assay.core.vectors import Positions
+from assay.indexes.bounds import at_least
 from assay.indexes.index import Index, Rows, Setup, padded
 
 _METRICS = {
@@ -28,6 +29,9 @@ class HNSW(Index):
     least: ClassVar[dict[str, Any]] = {"ef_search": 1}
 
     def __init__(self, setup: Setup, *, M: int = 16, M0: int = 32, ef_construction: int = 128) -> None:
+        at_least(2, M=M)
+        at_least(M, M0=M0)
+        at_least(1, ef_construction=ef_construction)
         super().__init__(setup)
         self.metric, self.distance = _METRICS[setup.metric]
         self.options = f"metric = '{self.metric}', M = {M}, M0 = {M0}, ef_construction = {ef_construction}"
@@ -51,6 +55,7 @@ class HNSW(Index):
 
     def set_search(self, *, ef_search: int = 64) -> None:
         """Set how many candidates are held."""
+        at_least(1, ef_search=ef_search)  # with less, it would search with its default
         self.database.execute(f"SET GLOBAL hnsw_ef_search = {ef_search}")
         self.verified.clear()
 

@@ -160,7 +160,8 @@ class Process:
 
     def kill(self) -> None:
         """End the process and every one that it started."""
-        end(marked(self.mark, self._process.pid))
+        self._process.kill()  # not by its number, which another may have when it is gone
+        end(pid for pid in marked(self.mark, self._process.pid) if pid != self._process.pid)
         self._process.wait()
         self._channel.close()
         self.log.close()

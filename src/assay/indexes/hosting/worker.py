@@ -132,21 +132,22 @@ class Worker:
 
         None: for each query, as far as one gets in a second, and where they are soon through, again. After a
         whole pass everything is where the searches that follow look for it; but where a processor slept, it
-        takes some tenths of a second to be as fast as it is. Before a batch, in batches that grow.
+        takes some tenths of a second to be as fast as it is.
+        A batch is warmed up by batches: of what is asked for, or by ones that grow while there is time.
         """
         found, begin = self._rows(queries)[:n].copy(), time.monotonic()
-        least, most = _WARM if n is None else (0.0, math.inf)
-        done, at, size = 0, 0, 1
-        while True:
-            gone = time.monotonic() - begin
-            if gone > most or (done >= len(found) and gone >= least):
-                break
-            block = found[at : at + size]
+        (least, most), wanted = (_WARM, len(found)) if n is None else ((0.0, math.inf), n)
+        done, gone, size = 0, 0.0, len(found) if batch and n is not None else 1
+        while gone <= most and (done < wanted or gone < least):
+            at = done % len(found)
+            block = found[at : at + size][: wanted - done if n is not None else None]
             with suppress(Exception):
                 self._index().search(block, k)
             done += len(block)
-            at = at + size if at + size < len(found) else 0
-            size *= 2 if batch else 1
+            before, gone = gone, time.monotonic() - begin
+            if batch and n is None:
+                fit = (most - gone) * len(block) / max(gone - before, 1e-9)
+                size = max(1, int(min(2 * size, fit, len(found))))
 
     def batch(self, queries: Vectors, k: int) -> Timed:
         """All queries in one call."""

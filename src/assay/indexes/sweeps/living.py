@@ -84,8 +84,8 @@ class Living:
     def _taken_up(self) -> bool:
         if self.results.built(self.key) is None:
             return False
-        hosted = self._hosted = self._new()
         try:
+            hosted = self._hosted = self._new()
             if hosted.described.loads:
                 hosted.load()
                 return True

@@ -146,6 +146,15 @@ class Results:
         if (parent := self.folder / "indexes").is_dir() and not any(parent.iterdir()):
             parent.rmdir()
 
+    def keep_index(self, key: str) -> None:
+        """Remember that an index is to stay when its trials are done."""
+        (self.index(key) / "kept").touch()
+
+    def forget_left(self, key: str) -> None:
+        """Delete an index that an interruption left behind; one that is to stay stays."""
+        if not (self.index(key) / "kept").exists():
+            self.forget_index(key)
+
     def put_table(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Keep one row per trial, for other tools to read."""
         with put_in_place(self.folder / "trials.parquet") as path:

@@ -161,6 +161,10 @@ class Sweep:
             if planned not in waiting:
                 self.settle(planned)
                 watch(Event("known", planned.key))
+        for key in {planned.build_key for planned in self.planned} - {
+            planned.build_key for planned in waiting
+        }:
+            self.results.forget_left(key)
         if not waiting:
             return
         scratch = self.results.folder / "vectors"
@@ -228,7 +232,7 @@ class _Round:
         while builds:
             with ExitStack() as stack:
                 living: dict[str, Living] = {}
-                while builds and (not living or sum(one.bytes for one in living.values()) < room):
+                while builds and _fits([one.bytes for one in living.values()], room):
                     key = builds.pop(0)
                     made = self._live(key)
                     if made is not None:
@@ -236,8 +240,7 @@ class _Round:
                         living[key] = made
                 self._passes(living)
             for key in living:
-                if not self.options.keep:
-                    self.results.forget_index(key)
+                (self.results.keep_index if self.options.keep else self.results.forget_index)(key)
 
     def _live(self, key: str) -> Living | None:
         """An index that is built, or taken up where it was left; None where that failed."""
@@ -259,11 +262,15 @@ class _Round:
         except BaseException:
             made.close()
             raise
-        self._match(made, of_it)
-        for planned in self.waiting:
-            if planned.build_key == key and planned.key not in self.over:
-                self._remember(planned, made.about)
-                self.watch(Event("built", planned.key))
+        try:
+            self._match(made, of_it)
+            for planned in self.waiting:
+                if planned.build_key == key and planned.key not in self.over:
+                    self._remember(planned, made.about)
+                    self.watch(Event("built", planned.key))
+        except BaseException:
+            made.close()
+            raise
         return made
 
     def _is_full(self, error: Exception) -> bool:
@@ -406,6 +413,11 @@ class _Round:
         }
         state = {"status": status, "reason": reason, "machine": self.sweep.machine}
         self.results.put_trial(planned.key, record | state)
+
+
+def _fits(sizes: list[int], room: int) -> bool:
+    """Whether there is room for one more index beside those of these sizes: as large as the largest."""
+    return not sizes or sum(sizes) + max(sizes) <= room
 
 
 def _refuse_full(error: Exception, full: bool) -> None:

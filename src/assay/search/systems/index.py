@@ -20,6 +20,7 @@ from assay.search.searcher import SearchError
 from assay.search.systems.system import Found, System
 
 EXACT = "exact"
+_LAST = 2.0  # seconds for a search that is under way when the system is closed
 
 
 class Index(System):
@@ -102,10 +103,10 @@ class Index(System):
             self._lock.release()
 
     def close(self) -> None:
-        """End the process of the engine."""
+        """End the process of the engine, also where it hangs in a search."""
         if self._index is not None:
-            with self._lock:
-                self._index.close()
+            self._lock.acquire(timeout=_LAST)
+            self._index.close()
 
 
 def _refuse_wrong(engine: str, build: dict[str, Any], search: dict[str, Any], python: str | None) -> None:
