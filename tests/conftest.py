@@ -5,8 +5,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -49,6 +51,14 @@ def demo(called_demo: Called, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done, folder = called_demo
     assert done.returncode == 0, done.stderr
     return Path(shutil.copytree(folder / "assay-demo", tmp_path_factory.mktemp("left") / "assay-demo"))
+
+
+@pytest.fixture
+def benchmark(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The benchmark that a file of tests names, as a module."""
+    script: Path = request.module.SCRIPT
+    monkeypatch.syspath_prepend(str(script.parent))
+    return import_module(script.stem)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -13,13 +12,6 @@ import pytest
 from assay.search.searcher import Query
 
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "client.py"
-
-
-@pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The benchmark as a module."""
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    return import_module("client")
 
 
 def test_it_runs_and_tells_both_clients() -> None:

@@ -2,20 +2,12 @@
 
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "harness.py"
-
-
-@pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The benchmark as a module."""
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    return import_module("harness")
 
 
 def test_it_runs_and_tells_every_case() -> None:

@@ -5,7 +5,6 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,6 @@ from assay.core.texts import Floats
 from assay.stats import paired
 
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "inference.py"
-
-
-@pytest.fixture
-def inference(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The benchmark as a module."""
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    return import_module("inference")
 
 
 def printed(*options: str) -> str:
@@ -51,52 +43,52 @@ def test_the_memory_of_many_permutations_stays_small() -> None:
     assert found["peak"] - found["before"] < 40  # all signs at once would be 168 MB
 
 
-def test_systems_that_are_simulated_without_a_difference_have_none(inference: Any) -> None:
+def test_systems_that_are_simulated_without_a_difference_have_none(benchmark: Any) -> None:
     rng = np.random.default_rng(1)
-    before, after = inference.scores(rng, 100_000)
-    for name in inference.MEASURES:
+    before, after = benchmark.scores(rng, 100_000)
+    for name in benchmark.MEASURES:
         differences = after[name] - before[name]
         assert 0.05 < np.mean(differences != 0) < 0.6
         assert abs(differences.mean()) < 4 * differences.std() / math.sqrt(100_000)
-    better, _ = inference.truth(0.2, 100_000, 0)
+    better, _ = benchmark.truth(0.2, 100_000, 0)
     assert better > 0.02
 
 
-def test_a_comparison_raises_a_false_alarm_no_more_often_than_it_says(inference: Any) -> None:
+def test_a_comparison_raises_a_false_alarm_no_more_often_than_it_says(benchmark: Any) -> None:
     """200 comparisons with 10 slices and 5 measures each; without correction most of them would."""
-    kept = inference.alarms("t", "holm", 200, seed=1).any
+    kept = benchmark.alarms("t", "holm", 200, seed=1).any
     assert np.mean(kept) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 200)
-    assert np.mean(inference.alarms("t", "none", 100, seed=1).any) > 0.5
+    assert np.mean(benchmark.alarms("t", "none", 100, seed=1).any) > 0.5
 
 
-def test_a_test_alone_is_counted_where_another_answers_for_it(inference: Any) -> None:
+def test_a_test_alone_is_counted_where_another_answers_for_it(benchmark: Any) -> None:
     for test in ("t", "bootstrap"):
-        made = inference.alarms(test, "holm", 20, seed=0)
+        made = benchmark.alarms(test, "holm", 20, seed=0)
         assert set(made.single) == {"McNemar", test}
         assert 0 < np.mean(made.single[test]) < 0.15
 
 
-def test_a_test_that_promises_too_much_is_noticed(inference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_promises_too_much_is_noticed(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def bold(differences: Floats) -> Floats:
         made: Floats = paired.t(differences) / 100
         return made
 
     monkeypatch.setitem(paired.TESTS, "t", bold)
-    monkeypatch.setattr(inference, "SETTINGS", [("t", "holm")])
-    text, problems = inference.typeone(replace(inference.QUICK, sims=60), seed=0)
+    monkeypatch.setattr(benchmark, "SETTINGS", [("t", "holm")])
+    text, problems = benchmark.typeone(replace(benchmark.QUICK, sims=60), seed=0)
     assert [problem.split()[:3] for problem in problems] == [["t", "with", "holm"], ["t", "alone", "rejects"]]
     assert "| no |" in text
 
 
-def test_power_that_was_not_there_is_noticed(inference: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "power", lambda *given: 0.9)
-    _, problems = inference.powers(replace(inference.QUICK, sims=30), seed=0)
+def test_power_that_was_not_there_is_noticed(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "power", lambda *given: 0.9)
+    _, problems = benchmark.powers(replace(benchmark.QUICK, sims=30), seed=0)
     assert problems[0].startswith("power of 100 queries: predicted 0.900, found 0.")
 
 
-def test_values_that_differ_are_noticed(inference: Any) -> None:
-    values = inference.our_ps(inference.differences(300, 0), 4000, 0)
+def test_values_that_differ_are_noticed(benchmark: Any) -> None:
+    values = benchmark.our_ps(benchmark.differences(300, 0), 4000, 0)
     taken = {"assay": [{"values": values}], "scipy": [{"values": values + 0.1}]}
-    text, agree = inference.beside("randomisation", taken, inference.QUICK, 2000, 0)
+    text, agree = benchmark.beside("randomisation", taken, benchmark.QUICK, 2000, 0)
     assert not agree
     assert "| no |" in text

@@ -2,20 +2,10 @@
 
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "truth.py"
-
-
-@pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The benchmark as a module."""
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    return import_module("truth")
 
 
 def test_bytes_are_held_against_integers() -> None:

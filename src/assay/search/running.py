@@ -261,7 +261,7 @@ class _Asking:
                 done = self._finish(call)
             except Exception as error:
                 # a pause that is no number, say: it is the query's end and not the thread's
-                done = call.failed(Failure("failed", f"{type(error).__name__}: {error}"))
+                done = call.failed(Failure("failed", self._ask.words(f"{type(error).__name__}: {error}")))
             if not call.claimed():
                 return  # another thread is in its place
             del self._calls[call.query.id]
@@ -340,13 +340,13 @@ class Attempt:
             end = time.perf_counter_ns()
             return end, _in_time(checked(found, self._k), end - begin, self._timeout)
         except SearchError as error:
-            end, said = time.perf_counter_ns(), self._words(error.said)
+            end, said = time.perf_counter_ns(), self.words(error.said)
             return end, SearchError(error.kind, said, again=error.again, after=error.after)
         except BaseException as error:  # whatever it is, it is this query's end and not the run's
-            end, said = time.perf_counter_ns(), self._words(f"{type(error).__name__}: {error}")
+            end, said = time.perf_counter_ns(), self.words(f"{type(error).__name__}: {error}")
             return end, SearchError("failed", said)
 
-    def _words(self, said: str) -> str:
+    def words(self, said: str) -> str:
         """What is kept of an error's words: no secret, no password of a URL, no whole page, and only text."""
         kept = re.sub(r"//[^/@\s]*@", "//…@", hidden(said, self._names))[:_LONGEST]
         return kept.encode(errors="replace").decode()

@@ -10,8 +10,7 @@ from assay.indexes.hosting.percentiles import fewest, percentile_ms
 from assay.indexes.hosting.timing import Timed
 
 SATURATED = 0.98  # of the offered rate: below, the system does not keep up
-_DEEP = 64  # times below the rate of a closed loop: where that is too much, the objective is out of reach;
-#             times above it: nothing is that much faster with a schedule
+_DEEP = 64  # times below the rate of a closed loop, where an objective is out of reach, or above it
 _STEP = 1.05  # between the rate that meets an objective and one that does not: near enough
 
 
@@ -57,7 +56,7 @@ def capacity(
     """Search for the highest rate that meets the objective, around the rate of a closed loop."""
     probes: list[Probe] = []
     best: Timed | None = None
-    low, high, failed = 0.0, fastest * 2, False
+    low, high = 0.0, fastest * 2
     rate = fastest
     while not low or high / low > _STEP:
         timed = offer(rate)
@@ -65,10 +64,10 @@ def capacity(
         probes.append(probe)
         if probe.met:
             low, best = rate, timed
-            if not failed and high / low <= _STEP and high < fastest * _DEEP:
-                high *= 2  # which nobody has offered yet
+            if high / low <= _STEP and high < fastest * _DEEP and all(one.met for one in probes):
+                high *= 2  # it was a guess, and nothing near it failed
         else:
-            high, failed = rate, True
+            high = rate
         if not low and rate < fastest / _DEEP:
             return Capacity(None, probes, None)
         rate = math.sqrt(low * high) if low else high / 2

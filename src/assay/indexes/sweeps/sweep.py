@@ -157,14 +157,13 @@ class Sweep:
                 self.results.forget_trial(planned.key)  # passes of an index of which nothing is known
         waiting = [planned for planned in self.planned if self.pending(planned)]
         self._put_about(bool(waiting))
+        needed = {planned.build_key for planned in waiting}
         for planned in self.planned:
             if planned not in waiting:
                 self.settle(planned)
                 watch(Event("known", planned.key))
-        for key in {planned.build_key for planned in self.planned} - {
-            planned.build_key for planned in waiting
-        }:
-            self.results.forget_left(key)
+            if planned.build_key not in needed:
+                self.results.forget_left(planned.build_key)
         if not waiting:
             return
         scratch = self.results.folder / "vectors"
@@ -249,20 +248,8 @@ class _Round:
             self.watch(Event("building", planned.key))
         made = self._living(of_it[0])
         try:
-            self._refuse_broken(of_it[0])
-            made.begin(lambda hosted: indexed(hosted, self.hard))
-        except (AssayError, OSError) as error:
-            made.close()
-            full = self._is_full(error)
-            self.results.forget_index(key)
-            _refuse_full(error, full)
-            for planned in of_it:
-                self._failed(planned, str(error), {})
-            return None
-        except BaseException:
-            made.close()
-            raise
-        try:
+            if not self._begun(made, of_it):
+                return None
             self._match(made, of_it)
             for planned in self.waiting:
                 if planned.build_key == key and planned.key not in self.over:
@@ -272,6 +259,21 @@ class _Round:
             made.close()
             raise
         return made
+
+    def _begun(self, made: Living, of_it: list[Planned]) -> bool:
+        """Whether an index could be built or taken up; where not, its trials failed."""
+        try:
+            self._refuse_broken(of_it[0])
+            made.begin(lambda hosted: indexed(hosted, self.hard))
+        except (AssayError, OSError) as error:
+            made.close()
+            full = self._is_full(error)
+            self.results.forget_index(made.key)
+            _refuse_full(error, full)
+            for planned in of_it:
+                self._failed(planned, str(error), {})
+            return False
+        return True
 
     def _is_full(self, error: Exception) -> bool:
         """Whether an error comes of a full disk; engines have many words for it."""

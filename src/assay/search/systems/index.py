@@ -105,7 +105,8 @@ class Index(System):
     def close(self) -> None:
         """End the process of the engine, also where it hangs in a search."""
         if self._index is not None:
-            self._lock.acquire(timeout=_LAST)
+            if self._lock.acquire(timeout=_LAST):
+                self._lock.release()
             self._index.close()
 
 
