@@ -1,7 +1,8 @@
-"""Time Assay beside its peers: files, dictionaries or preloaded tables in, values of each query out.
+"""Compare the speed of Assay with that of other tools, from files, dictionaries or preloaded tables.
 
-Every timing runs in a process of its own. The tools take turns, so that a busy machine is busy for
-all of them, and ratios are taken between neighbours. A time counts only if the values agree.
+Each timing runs in its own process and ends with the values of each query. The tools alternate, so that other
+work on the machine affects all of them, and ratios are those of one repetition. A time is shown only if the
+values agree.
 """
 
 import argparse
@@ -18,121 +19,117 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import loads
 import numpy as np
 import report
-from loads import Load
+import workloads
 from numpy.typing import NDArray
-from report import TOLERANCE, Sample
+from report import TOLERANCE, Sample, print_progress
 from tools import MEASURES
+from workloads import Workload
 
 import assay
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 TOOLS = ("assay", "pytrec_eval", "ranx", "ir_measures")
 SECTIONS = tuple(report.TABLES)
 MILLIONS = (1.0, 2.0, 3.5, 7.0, 14.0)
 
 
 @dataclass(frozen=True)
-class Case:
-    """What is timed: a tool, on a load, in one way."""
+class ToolCase:
+    """What is timed: a tool, on a workload, in one mode."""
 
     section: str
-    load: Load
+    workload: Workload
     tool: str
-    way: str
+    mode: str
 
 
 @dataclass
-class Bench:
-    """Where the loads are, how often each case is timed, and what was measured so far."""
+class ToolTimings:
+    """The folder of the workloads, the repetitions of each case, and the samples so far."""
 
     folder: Path
     reps: int
     samples: list[Sample] = field(default_factory=list)
 
-    def measure(self, cases: Sequence[Case]) -> None:
-        """Time the cases in turns."""
-        for load in dict.fromkeys(case.load for case in cases):
-            self._prepare(load)
+    def measure(self, cases: Sequence[ToolCase]) -> None:
+        """Time the cases alternately."""
+        for workload in dict.fromkeys(case.workload for case in cases):
+            self._prepare(workload)
         for number, case in product(range(self.reps), cases):
-            say(f"{case.section} {number + 1}/{self.reps}: {case.load.name}, {case.tool}")
+            print_progress(f"{case.section} {number + 1}/{self.reps}: {case.workload.name}, {case.tool}")
             self.samples.append(self._sample(case, number))
 
-    def _prepare(self, load: Load) -> None:
-        """Make a load, and the values that all tools must agree with."""
-        if not load.values(self.folder).exists():
-            say(f"making {load.name}")
-            loads.make(load, self.folder)
-            spawn(Case("", load, "pytrec_eval", "files"), self.folder, load.values(self.folder))
+    def _prepare(self, workload: Workload) -> None:
+        """Write a workload, and the values that all tools must agree with."""
+        if not workload.values(self.folder).exists():
+            print_progress(f"writing {workload.name}")
+            workloads.write_workload(workload, self.folder)
+            spawn(ToolCase("", workload, "pytrec_eval", "files"), self.folder, workload.values(self.folder))
 
-    def _sample(self, case: Case, number: int) -> Sample:
+    def _sample(self, case: ToolCase, number: int) -> Sample:
         values = self.folder / "values.npy"
-        begun = time.perf_counter()
-        found = spawn(case, self.folder, values)
-        process = time.perf_counter() - begun
-        off = difference(np.load(values), np.load(case.load.values(self.folder)))
-        size = case.load.run(self.folder).stat().st_size / 1e6
+        start = time.perf_counter()
+        timing = spawn(case, self.folder, values)
+        process = time.perf_counter() - start
+        difference = max_difference(np.load(values), np.load(case.workload.values(self.folder)))
+        megabytes = case.workload.run(self.folder).stat().st_size / 1e6
         return Sample(
-            case.section, case.load.name, case.tool, case.way, number, process=process, off=off,
-            variant=case.load.variant, rows=case.load.rows, megabytes=size, **found,
+            case.section, case.workload.name, case.tool, case.mode, number, process=process, off=difference,
+            variant=case.workload.variant, rows=case.workload.rows, megabytes=megabytes, **timing,
         )  # fmt: skip
 
-    def small(self, load: Load) -> None:
-        """Time whole processes on a file of everyday size, in turns and often, for they are short."""
-        loads.make(load, self.folder)
-        commands = whole_processes(load.qrels(self.folder), load.run(self.folder))
-        if problem := unlike(commands):
-            say(f"small: left out {load.name}: {problem}")
+    def measure_small_file(self, workload: Workload) -> None:
+        """Time whole processes on a file of everyday size, alternately and often because they are short."""
+        workloads.write_workload(workload, self.folder)
+        commands = process_commands(workload.qrels(self.folder), workload.run(self.folder))
+        if problem := mismatch(commands):
+            print_progress(f"small: skipped {workload.name}: {problem}")
             return
-        say(f"small: {load.name}")
-        compileall.compile_dir(str(Path(assay.__file__).parent), quiet=1)  # as pip leaves a package
+        print_progress(f"small: {workload.name}")
+        compileall.compile_dir(str(Path(assay.__file__).parent), quiet=1)  # as pip does on installation
         for number, (tool, command) in product(range(10 * self.reps), commands.items()):
-            begun = time.perf_counter()
+            start = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            took = time.perf_counter() - begun
-            self.samples.append(Sample("small", load.name, tool, "process", number, took, took))
+            seconds = time.perf_counter() - start
+            self.samples.append(Sample("small", workload.name, tool, "process", number, seconds, seconds))
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def spawn(case: ToolCase, folder: Path, values: Path) -> dict[str, Any]:
+    """Run one timing in its own process and return what it printed."""
+    files = map(str, (case.workload.qrels(folder), case.workload.run(folder), values))
+    command = [sys.executable, "-W", "ignore", str(FOLDER / "tools.py"), case.tool, case.mode, *files]
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        raise SystemExit(f"{case.tool} failed on {case.workload.name}:\n{process.stderr}")
+    return dict(json.loads(process.stdout))
 
 
-def spawn(case: Case, folder: Path, values: Path) -> dict[str, Any]:
-    """Run one timing and give what it printed."""
-    files = map(str, (case.load.qrels(folder), case.load.run(folder), values))
-    command = [sys.executable, "-W", "ignore", str(HERE / "tools.py"), case.tool, case.way, *files]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{case.tool} failed on {case.load.name}:\n{done.stderr}")
-    return dict(json.loads(done.stdout))
-
-
-def difference(values: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
-    """The largest difference between two tables of values."""
+def max_difference(values: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
+    """Return the largest difference between two tables of values."""
     return float(np.abs(values - expected).max()) if values.shape == expected.shape else float("inf")
 
 
-def whole_processes(qrels: Path, run: Path) -> dict[str, list[str]]:
-    """The command lines that do the same work."""
-    chosen = [part for name in MEASURES for part in ("-m", name)]
-    plain = [str(Path(sys.executable).with_name("assay")), "eval", str(qrels), str(run), *chosen]
-    script = [sys.executable, str(HERE / "pytrec_script.py"), str(qrels), str(run)]
+def process_commands(qrels: Path, run: Path) -> dict[str, list[str]]:
+    """Return the command lines that do the same work."""
+    measures = [part for name in MEASURES for part in ("-m", name)]
+    command = [str(Path(sys.executable).with_name("assay")), "eval", str(qrels), str(run), *measures]
+    script = [sys.executable, str(FOLDER / "pytrec_script.py"), str(qrels), str(run)]
     return {
-        "assay eval": plain,
-        "assay eval --per-query": [*plain, "--per-query"],
+        "assay eval": command,
+        "assay eval --per-query": [*command, "--per-query"],
         "pytrec_eval script": script,
     }
 
 
-def unlike(commands: dict[str, list[str]]) -> str:
-    """Why the times of these commands could not be compared, if so."""
+def mismatch(commands: dict[str, list[str]]) -> str:
+    """Return why the times of these commands cannot be compared, or an empty string."""
     try:
-        ours = json.loads(output([*commands["assay eval"], "--format", "json"]))["runs"][0]["mean"]
+        ours = json.loads(read_output([*commands["assay eval"], "--format", "json"]))["runs"][0]["mean"]
     except subprocess.CalledProcessError as error:
-        return f"assay eval does not work: {error.stderr.strip().splitlines()[-1:]}"
-    lines = output(commands["pytrec_eval script"]).splitlines()
+        return f"assay eval failed: {error.stderr.strip().splitlines()[-1:]}"
+    lines = read_output(commands["pytrec_eval script"]).splitlines()
     theirs = [float(line.split("\t")[2]) for line in lines[-len(MEASURES) :]]
     pairs = [
         (ours[name]["value"], value) for name, value in zip(MEASURES, theirs, strict=True) if name != "RR@10"
@@ -140,69 +137,92 @@ def unlike(commands: dict[str, list[str]]) -> str:
     return "" if all(abs(a - b) < 1e-4 for a, b in pairs) else f"the means differ: {pairs}"
 
 
-def output(command: list[str]) -> str:
+def read_output(command: list[str]) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def cases(section: str, tools: Sequence[str], scale: float, millions: Sequence[float]) -> list[Case]:
-    """What a section times."""
-    msm, dl = loads.msm(round(6980 * scale)), loads.dl(round(200 * scale**0.5))
+def section_cases(
+    section: str, tools: Sequence[str], scale: float, millions: Sequence[float]
+) -> list[ToolCase]:
+    """Return the cases of a section."""
+    passages, track = (
+        workloads.ms_marco(round(6980 * scale)),
+        workloads.deep_learning(round(200 * scale**0.5)),
+    )
     if section == "variants":
-        written = [loads.variant(msm, name) for name in loads.VARIANTS]
+        forms = [workloads.change_form(passages, name) for name in workloads.FORMS]
         pair = [tool for tool in tools if tool in TOOLS[:2]]
-        return [Case(section, load, tool, "files") for load, tool in product(written, pair)]
+        return [ToolCase(section, workload, tool, "files") for workload, tool in product(forms, pair)]
     if section == "growth":
-        return [Case(section, loads.msm(round(1000 * size)), "assay", "files") for size in millions]
-    return [Case(section, load, tool, section) for load, tool in product((msm, dl), tools)]
+        return [
+            ToolCase(section, workloads.ms_marco(round(1000 * size)), "assay", "files") for size in millions
+        ]
+    return [
+        ToolCase(section, workload, tool, section) for workload, tool in product((passages, track), tools)
+    ]
 
 
-def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument(
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
         "--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="NAME", help=str(SECTIONS)
     )
-    made.add_argument(
-        "--tools", nargs="+", choices=TOOLS, metavar="TOOL", help=f"{TOOLS} (quick: without ranx)"
+    parser.add_argument(
+        "--tools",
+        nargs="+",
+        choices=TOOLS,
+        metavar="TOOL",
+        help=f"{TOOLS} (default: all; with --quick: without ranx)",
     )
-    made.add_argument("--reps", type=int, help="repetitions (default: 3, quick: 1)")
-    made.add_argument("--quick", action="store_true", help="small loads, to see that everything works")
-    made.add_argument("--millions", nargs="+", type=float, metavar="N", help="the rows of the growth section")
-    made.add_argument("--folder", type=Path, help="where to keep the loads (default: they are deleted)")
-    made.add_argument("--json", type=Path, metavar="FILE", help="write every sample to a file")
-    return made.parse_args(arguments)
+    parser.add_argument("--reps", type=int, help="repetitions (default: 3; with --quick: 1)")
+    parser.add_argument(
+        "--quick", action="store_true", help="small workloads, to check that everything works"
+    )
+    parser.add_argument(
+        "--millions", nargs="+", type=float, metavar="N", help="millions of rows in the growth section"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="folder to keep the workloads in (default: they are deleted)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to a file")
+    return parser.parse_args(arguments)
 
 
 def main() -> None:
-    chosen = options()
+    arguments = parse_arguments()
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as temporary:
-        bench = Bench(chosen.folder or Path(temporary), chosen.reps or (1 if chosen.quick else 3))
-        bench.folder.mkdir(parents=True, exist_ok=True)
-        described = report.machine()
+        timings = ToolTimings(
+            arguments.folder or Path(temporary), arguments.reps or (1 if arguments.quick else 3)
+        )
+        timings.folder.mkdir(parents=True, exist_ok=True)
+        machine = report.describe_machine()
         try:
-            run(bench, chosen)
+            run_sections(timings, arguments)
         except KeyboardInterrupt:
-            say("stopped: this is what was measured so far")
-    print(report.markdown(bench.samples, described))
-    if chosen.json:
-        samples = [asdict(sample) for sample in bench.samples]
-        chosen.json.write_text(json.dumps({"machine": described, "samples": samples}, indent=1))
-    sys.exit(any(sample.off > TOLERANCE for sample in bench.samples))
+            print_progress("stopped: the tables contain what was measured so far")
+    print(report.render_report(timings.samples, machine))
+    if arguments.json:
+        samples = [asdict(sample) for sample in timings.samples]
+        arguments.json.write_text(json.dumps({"machine": machine, "samples": samples}, indent=1))
+    sys.exit(any(sample.off > TOLERANCE for sample in timings.samples))
 
 
-def run(bench: Bench, chosen: argparse.Namespace) -> None:
-    """Measure the chosen sections, one after the other."""
-    wanted = chosen.tools or [tool for tool in TOOLS if not (chosen.quick and tool == "ranx")]
-    tools = [tool for tool in wanted if find_spec(tool)]
-    if missing := [tool for tool in wanted if tool not in tools]:
-        say(f"not installed, left out: {', '.join(missing)}")
-    scale = 0.01 if chosen.quick else 1.0
-    millions = chosen.millions or [size * min(1.0, scale * 10) for size in MILLIONS]
-    for section in chosen.only:
+def run_sections(timings: ToolTimings, arguments: argparse.Namespace) -> None:
+    """Measure the requested sections, one after another."""
+    requested = arguments.tools or [tool for tool in TOOLS if not (arguments.quick and tool == "ranx")]
+    tools = [tool for tool in requested if find_spec(tool)]
+    if missing := [tool for tool in requested if tool not in tools]:
+        print_progress(f"not installed, skipped: {', '.join(missing)}")
+    scale = 0.01 if arguments.quick else 1.0
+    millions = arguments.millions or [size * min(1.0, scale * 10) for size in MILLIONS]
+    for section in arguments.only:
         if section == "small":
-            bench.small(loads.small(20, 100))
-            bench.small(loads.small(43, 1000))
+            timings.measure_small_file(workloads.small_file(20, 100))
+            timings.measure_small_file(workloads.small_file(43, 1000))
         else:
-            bench.measure(cases(section, tools, scale, millions))
+            timings.measure(section_cases(section, tools, scale, millions))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How fast the store is, and how it grows.
+"""Measure the speed and the size of the store as it grows.
 
-list: listing and filtering more and more experiments. scores: saving the scores of each query, their size
-on disk, and the history of one query across all experiments, beside plain Parquet files and MLflow. All
-is timed in one process, the files of all being in the cache of the system.
+list: listing and filtering increasing numbers of experiments. scores: saving the scores of each query, their
+size on disk, and the history of one query across all experiments, compared with Parquet files and MLflow.
+All is timed in one process; the files are in the cache of the system.
 """
 
 import argparse
@@ -22,64 +22,64 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from report import machine, number, table
+from report import describe_machine, format_number, format_table
 
 from assay.core.records import Experiment, Metric
 from assay.core.tables import Scores
 from assay.store.store import Store
 
-CUTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 1000)
+CUTOFFS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 1000)
 SLICES = ("faq", "how-to", "error", "short")
-START = datetime(2026, 1, 1, tzinfo=UTC)
-QUESTIONS = {
-    "the newest 50": ("", 50),
-    "all": ("", None),
-    "by a parameter": ("params.index_type = 'ivf' and params.seed < 20", None),
-    "by a measure": ("metrics.nDCG@10 > 0.995", None),
-    "by a measure of a slice and a parameter": (
+FIRST_DATE = datetime(2026, 1, 1, tzinfo=UTC)
+LIST_QUERIES = {
+    "newest 50": ("", 50),
+    "list all": ("", None),
+    "filter by parameter": ("params.index_type = 'ivf' and params.seed < 20", None),
+    "filter by measure": ("metrics.nDCG@10 > 0.995", None),
+    "filter by slice and parameter": (
         "metrics.R@10[category=faq] > 0.98 and params.index_type = 'hnsw'",
         None,
     ),
-    "by a tag": ("tag = 'release'", None),
+    "filter by tag": ("tag = 'release'", None),
 }
 
 
 @dataclass(frozen=True)
-class Size:
-    """How much is done."""
+class StoreSize:
+    """The amounts of work of all sections."""
 
     lists: tuple[int, ...] = (100, 1_000, 10_000)
     queries: int = 5_000
     experiments: int = 100
-    logged: int = 2  # runs of MLflow, which takes long
+    logged: int = 2  # runs of MLflow, which is slow
     reps: int = 5
 
 
-def seconds(work: Callable[[], Any], reps: int) -> float:
-    """The median time of a work that was done once before."""
-    work()
-    return median(clock(work) for _ in range(reps))
+def median_seconds(function: Callable[[], Any], reps: int) -> float:
+    """Return the median time of a call, after one that is not timed."""
+    function()
+    return median(call_seconds(function) for _ in range(reps))
 
 
-def clock(work: Callable[..., Any], *given: Any) -> float:
+def call_seconds(function: Callable[..., Any], *arguments: Any) -> float:
     start = time.perf_counter()
-    work(*given)
+    function(*arguments)
     return time.perf_counter() - start
 
 
-def milliseconds(value: float) -> str:
-    return number(1000 * value)
+def format_milliseconds(value: float) -> str:
+    return format_number(1000 * value)
 
 
-def disk(folder: Path) -> int:
+def size_on_disk(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 # list
 
 
-def experiment(place: int, rng: np.random.Generator) -> Experiment:
-    """An experiment of ten measures, over all queries and in four slices, and ten parameters."""
+def make_experiment(number: int, rng: np.random.Generator) -> Experiment:
+    """Return an experiment with ten measures, over all queries and in four slices, and ten parameters."""
     parts = [("", ""), *(("category", name) for name in SLICES)]
     metrics = [
         Metric(f"{m}@10", c, v, rng.random()) for m in ("nDCG", "R", "RR", "P", "AP") for c, v in parts
@@ -88,74 +88,74 @@ def experiment(place: int, rng: np.random.Generator) -> Experiment:
         Metric(f"{m}@100", c, v, rng.random()) for m in ("nDCG", "R", "RR", "P", "AP") for c, v in parts
     ]
     return Experiment(
-        name=f"system-{place % 20}",
-        at=START + timedelta(minutes=place),
-        configuration={"index_type": ("hnsw", "ivf", "flat")[place % 3], "seed": place}
+        name=f"system-{number % 20}",
+        at=FIRST_DATE + timedelta(minutes=number),
+        configuration={"index_type": ("hnsw", "ivf", "flat")[number % 3], "seed": number}
         | {f"p{i}": int(rng.integers(100)) for i in range(8)},
         metrics=tuple(metrics),
         latency={"p50_ms": rng.random(), "p95_ms": rng.random()},
         figures={"cost_per_1k_queries": rng.random()},
-        tags=("nightly",) if place % 100 else ("nightly", "release"),
+        tags=("nightly",) if number % 100 else ("nightly", "release"),
     )
 
 
-def lists(size: Size, folder: Path) -> str:
-    """The time of each question, and how many it found, as the store grows."""
-    rng, rows, saved = np.random.default_rng(0), dict[str, list[str]](), list[str]()
+def list_section(size: StoreSize, folder: Path) -> str:
+    """Return the time of each listing and the number of experiments it returns, as the store grows."""
+    rng, rows, save_times = np.random.default_rng(0), dict[str, list[str]](), list[str]()
     with Store(folder / "list") as store:
-        there = 0
+        saved_count = 0
         for count in size.lists:
-            took = clock(_save, store, range(there, count), rng)
-            saved.append(milliseconds(took / (count - there)))
-            there = count
-            for name, (where, limit) in QUESTIONS.items():
-                rows.setdefault(name, []).append(_asked(store, where, limit, size.reps))
-        saved_size = f"{disk(folder / 'list') / there / 1000:.1f} kB an experiment"
+            total_seconds = call_seconds(_save_experiments, store, range(saved_count, count), rng)
+            save_times.append(format_milliseconds(total_seconds / (count - saved_count)))
+            saved_count = count
+            for name, (expression, limit) in LIST_QUERIES.items():
+                rows.setdefault(name, []).append(_time_listing(store, expression, limit, size.reps))
+        size_text = f"{size_on_disk(folder / 'list') / saved_count / 1000:.1f} kB per experiment"
     head = ["ms (found)", *(f"{count:,} experiments" for count in size.lists)]
-    body = [["save one, without scores", *saved], *([name, *row] for name, row in rows.items())]
-    return f"## List and filter\n\n{table(head, body)}\n\nOn disk: {saved_size}."
+    body = [["save one, without scores", *save_times], *([name, *row] for name, row in rows.items())]
+    return f"## List and filter\n\n{format_table(head, body)}\n\nOn disk: {size_text}."
 
 
-def _save(store: Store, places: range, rng: np.random.Generator) -> None:
-    for place in places:
-        store.put(experiment(place, rng))
+def _save_experiments(store: Store, numbers: range, rng: np.random.Generator) -> None:
+    for number in numbers:
+        store.put(make_experiment(number, rng))
 
 
-def _asked(store: Store, where: str, limit: int | None, reps: int) -> str:
-    """As the list shows it: with two measures of each."""
+def _time_listing(store: Store, expression: str, limit: int | None, reps: int) -> str:
+    """Time a listing that reads two measures of each experiment, as the list of experiments does."""
 
-    def ask() -> list[Experiment]:
-        return store.list(where, limit=limit, metrics_of=["nDCG@10", "R@10"])
+    def list_experiments() -> list[Experiment]:
+        return store.list(expression, limit=limit, metrics_of=["nDCG@10", "R@10"])
 
-    return f"{milliseconds(seconds(ask, reps))} ({len(ask()):,})"
+    return f"{format_milliseconds(median_seconds(list_experiments, reps))} ({len(list_experiments()):,})"
 
 
 # scores
 
 
-def scores(queries: int, seed: int) -> Scores:
-    """Fifty measures of queries that have a few relevant documents each."""
+def make_scores(queries: int, seed: int) -> Scores:
+    """Return fifty measures of queries that have three relevant documents each."""
     rng = np.random.default_rng(seed)
     ranks = np.sort(np.floor(np.exp(rng.normal(1.5, 1.8, (queries, 3)))) + np.arange(1, 4), axis=1)
     values: dict[str, NDArray[np.float64]] = {}
-    for k in CUTS:
-        found = ranks <= k
-        values[f"R@{k}"] = found.mean(axis=1)
-        values[f"P@{k}"] = found.sum(axis=1) / k
-        values[f"RR@{k}"] = np.where(found[:, 0], 1 / ranks[:, 0], 0.0)
-        values[f"AP@{k}"] = (found * np.arange(1, 4) / ranks).sum(axis=1) / 3
-        gains = (found / np.log2(ranks + 1)).sum(axis=1)
+    for k in CUTOFFS:
+        is_within = ranks <= k
+        values[f"R@{k}"] = is_within.mean(axis=1)
+        values[f"P@{k}"] = is_within.sum(axis=1) / k
+        values[f"RR@{k}"] = np.where(is_within[:, 0], 1 / ranks[:, 0], 0.0)
+        values[f"AP@{k}"] = (is_within * np.arange(1, 4) / ranks).sum(axis=1) / 3
+        gains = (is_within / np.log2(ranks + 1)).sum(axis=1)
         values[f"nDCG@{k}"] = gains / (1 / np.log2(np.arange(2, 5))).sum()
     return Scores([f"query-{i}" for i in range(queries)], values)
 
 
-def plain(made: Scores, path: Path) -> None:
-    pl.DataFrame({"query_id": list(made.query_ids), **made.values}).write_parquet(path)
+def write_parquet(scores: Scores, path: Path) -> None:
+    pl.DataFrame({"query_id": list(scores.query_ids), **scores.values}).write_parquet(path)
 
 
 @dataclass
-class Way:
-    """One way to keep scores: seconds to save one, bytes of one, seconds of one query's history."""
+class StorageMethod:
+    """A method to save scores: seconds and bytes per experiment, and seconds of the history of one query."""
 
     name: str
     saves: list[float]
@@ -163,141 +163,161 @@ class Way:
     history: float
 
 
-def ours_and_plain(size: Size, folder: Path) -> list[Way]:
-    """The store and plain files, in turns."""
-    ours, theirs = list[float](), list[float]()
+def measure_store_and_files(size: StoreSize, folder: Path) -> list[StorageMethod]:
+    """Measure the store and plain files, alternately."""
+    store_seconds, plain_seconds = list[float](), list[float]()
     files = folder / "plain"
     files.mkdir()
     with Store(folder / "store") as store:
-        for place in range(size.experiments):
-            a, b = scores(size.queries, place), scores(size.queries, place)
-            means = tuple(Metric(name, "", "", float(v.mean())) for name, v in a.values.items())
-            record = Experiment(f"e{place}", START + timedelta(place), metrics=means)
-            ours.append(clock(store.put, record, a))
-            theirs.append(clock(plain, b, files / f"{place:05}.parquet"))
+        for number in range(size.experiments):
+            stored, written = make_scores(size.queries, number), make_scores(size.queries, number)
+            means = tuple(Metric(name, "", "", float(v.mean())) for name, v in stored.values.items())
+            record = Experiment(f"e{number}", FIRST_DATE + timedelta(number), metrics=means)
+            store_seconds.append(call_seconds(store.put, record, stored))
+            plain_seconds.append(call_seconds(write_parquet, written, files / f"{number:05}.parquet"))
         query = f"query-{size.queries * 2 // 3}"
-        histories = _histories(store, sorted(files.glob("*.parquet")), query)
-        taken = [seconds(work, min(size.reps, 3)) for work in histories]
+        histories = _history_readers(store, sorted(files.glob("*.parquet")), query)
+        history_seconds = [median_seconds(read_history, min(size.reps, 3)) for read_history in histories]
     count = size.experiments
     return [
-        Way("Assay", ours, disk(folder / "store") / count, taken[0]),
-        Way("plain Parquet, read file by file", theirs, disk(files) / count, taken[1]),
-        Way("plain Parquet, one lazy scan of all", theirs, disk(files) / count, taken[2]),
+        StorageMethod("Assay", store_seconds, size_on_disk(folder / "store") / count, history_seconds[0]),
+        StorageMethod(
+            "plain Parquet, read file by file", plain_seconds, size_on_disk(files) / count, history_seconds[1]
+        ),
+        StorageMethod(
+            "plain Parquet, one lazy scan of all",
+            plain_seconds,
+            size_on_disk(files) / count,
+            history_seconds[2],
+        ),
     ]
 
 
-def _histories(store: Store, files: list[Path], query: str) -> list[Callable[[], Any]]:
-    """The values of one query in all experiments, each way; they agree."""
+def _history_readers(store: Store, files: list[Path], query: str) -> list[Callable[[], Any]]:
+    """Return functions that read one query in all experiments, after checking that they agree."""
 
-    def ours() -> list[Any]:
+    def read_store() -> list[Any]:
         digests = [e.digests["scores"] for e in reversed(store.list(metrics_of=[]))]
-        found = store.tables.row(digests, query)
-        return [found[digest] for digest in digests]
+        rows = store.tables.row(digests, query)
+        return [rows[digest] for digest in digests]
 
-    def eager() -> list[Any]:
+    def read_files() -> list[Any]:
         return [pl.read_parquet(f).filter(query_id=query).drop("query_id").row(0, named=True) for f in files]
 
-    def lazy() -> list[Any]:
+    def scan_files() -> list[Any]:
         return pl.scan_parquet(files).filter(query_id=query).drop("query_id").collect().to_dicts()
 
-    assert ours() == eager() == lazy()
-    return [ours, eager, lazy]
+    assert read_store() == read_files() == scan_files()
+    return [read_store, read_files, scan_files]
 
 
-def mlflow_ways(size: Size, folder: Path) -> Iterator[Way]:
-    """MLflow in SQLite: each value as a metric whose step is the query, and all of them as a table."""
+def measure_mlflow(size: StoreSize, folder: Path) -> Iterator[StorageMethod]:
+    """Measure MLflow on SQLite, with a metric for each value, whose step is the query, and with one table."""
     from mlflow import MlflowClient
 
     logging.disable(logging.INFO)
     for name, log, load in (
-        ("MLflow, a metric with a step a query", _log_metrics, _metrics_of),
-        ("MLflow, a table as an artifact", _log_table, _table_of),
+        ("MLflow, a metric with a step for each query", _log_metrics, _read_metrics),
+        ("MLflow, the table as an artifact", _log_table, _read_table),
     ):
-        here = folder / name.split()[-1]
-        here.mkdir()
-        client = MlflowClient(tracking_uri=f"sqlite:///{here}/mlflow.db")
-        group = client.create_experiment("scores", artifact_location=(here / "artifacts").as_uri())
-        empty = disk(here)
+        method_folder = folder / name.split()[-1]
+        method_folder.mkdir()
+        client = MlflowClient(tracking_uri=f"sqlite:///{method_folder}/mlflow.db")
+        group = client.create_experiment("scores", artifact_location=(method_folder / "artifacts").as_uri())
+        empty = size_on_disk(method_folder)
         runs, saves = [], []
-        for place in range(size.logged):
-            made = scores(size.queries, place)
+        for number in range(size.logged):
+            scores = make_scores(size.queries, number)
             runs.append(client.create_run(group).info.run_id)
-            saves.append(clock(log, client, runs[-1], made))
-        each = median(clock(load, client, run, size.queries * 2 // 3) for run in runs)
-        yield Way(name, saves, (disk(here) - empty) / size.logged, each * size.experiments)
+            saves.append(call_seconds(log, client, runs[-1], scores))
+        history_seconds = median(call_seconds(load, client, run, size.queries * 2 // 3) for run in runs)
+        yield StorageMethod(
+            name,
+            saves,
+            (size_on_disk(method_folder) - empty) / size.logged,
+            history_seconds * size.experiments,
+        )
 
 
-def _log_metrics(client: Any, run: str, made: Scores) -> None:
-    from mlflow.entities import Metric as Logged
+def _log_metrics(client: Any, run: str, scores: Scores) -> None:
+    from mlflow.entities import Metric as MlflowMetric
 
-    for name, values in made.values.items():
-        logged = [Logged(name.replace("@", "_at_"), v, 0, step) for step, v in enumerate(values.tolist())]
-        for start in range(0, len(logged), 1000):  # MLflow takes no more at once
-            client.log_batch(run, metrics=logged[start : start + 1000])
+    for name, values in scores.values.items():
+        metrics = [
+            MlflowMetric(name.replace("@", "_at_"), v, 0, step) for step, v in enumerate(values.tolist())
+        ]
+        for start in range(0, len(metrics), 1000):  # the most that MLflow accepts in one request
+            client.log_batch(run, metrics=metrics[start : start + 1000])
 
 
-def _metrics_of(client: Any, run: str, place: int) -> list[float]:
+def _read_metrics(client: Any, run: str, position: int) -> list[float]:
     names = client.get_run(run).data.metrics
-    return [client.get_metric_history(run, name)[place].value for name in names]
+    return [client.get_metric_history(run, name)[position].value for name in names]
 
 
-def _log_table(client: Any, run: str, made: Scores) -> None:
+def _log_table(client: Any, run: str, scores: Scores) -> None:
     import pandas as pd
 
-    client.log_table(run, pd.DataFrame({"query_id": made.query_ids, **made.values}), "scores.json")
+    client.log_table(run, pd.DataFrame({"query_id": scores.query_ids, **scores.values}), "scores.json")
 
 
-def _table_of(client: Any, run: str, place: int) -> list[float]:
+def _read_table(client: Any, run: str, position: int) -> list[float]:
     path = client.download_artifacts(run, "scores.json")
-    found: list[float] = json.loads(Path(path).read_text())["data"][place][1:]
-    return found
+    values: list[float] = json.loads(Path(path).read_text())["data"][position][1:]
+    return values
 
 
-def kept(size: Size, folder: Path) -> str:
-    """All ways, each beside Assay."""
-    ways = ours_and_plain(size, folder)
-    note = f"MLflow's history is that of one run (the median of {size.logged}), times {size.experiments:,}."
+def scores_section(size: StoreSize, folder: Path) -> str:
+    """Return a table of all methods, compared with Assay."""
+    methods = measure_store_and_files(size, folder)
+    note = f"MLflow's history is that of one run (the median of {size.logged}) times {size.experiments:,}."
     try:
-        ways += mlflow_ways(size, folder)
+        methods += measure_mlflow(size, folder)
     except ImportError as error:
-        note = f"MLflow is absent ({error})."
-    ours = ways[0]
+        note = f"MLflow is not installed ({error})."
+    ours = methods[0]
     rows = [
         [
-            way.name,
-            milliseconds(median(way.saves)), f"{median(way.saves) / median(ours.saves):.2f}×",
-            f"{way.size / 1000:,.0f}", f"{way.size / ours.size:.2f}×",
-            milliseconds(way.history), f"{way.history / ours.history:.2f}×",
+            method.name,
+            format_milliseconds(median(method.saves)), f"{median(method.saves) / median(ours.saves):.2f}×",
+            f"{method.size / 1000:,.0f}", f"{method.size / ours.size:.2f}×",
+            format_milliseconds(method.history), f"{method.history / ours.history:.2f}×",
         ]
-        for way in ways
+        for method in methods
     ]  # fmt: skip
-    head = ["way", "save one, ms", "over Assay", "kB on disk", "over Assay"]
+    head = ["method", "save one, ms", "over Assay", "kB on disk", "over Assay"]
     head += [f"one query in {size.experiments:,} experiments, ms", "over Assay"]
     title = (
-        f"Scores of {size.queries:,} queries × {5 * len(CUTS)} measures × {size.experiments:,} experiments"
+        f"Scores of {size.queries:,} queries × {5 * len(CUTOFFS)} measures × {size.experiments:,} experiments"
     )
-    return f"## {title}\n\n{table(head, rows)}\n\n{note}"
+    return f"## {title}\n\n{format_table(head, rows)}\n\n{note}"
 
 
-PARTS = {"list": lists, "scores": kept}
+SECTIONS = {"list": list_section, "scores": scores_section}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--experiments", type=int, default=100, help="with scores (100)")
-    parser.add_argument("--full", action="store_true", help="1,000 experiments with scores")
-    parser.add_argument("--tiny", action="store_true", help="only to see that it runs")
-    parser.add_argument("--folder", type=Path, help="where it is written and removed (the temporary folder)")
-    given = parser.parse_args()
-    size = Size(experiments=1_000 if given.full else given.experiments)
-    if given.tiny:
-        size = Size((5, 10), queries=50, experiments=3, logged=1, reps=1)
+    parser.add_argument("--only", choices=SECTIONS)
+    parser.add_argument(
+        "--experiments", type=int, default=100, help="number of experiments with scores (default: 100)"
+    )
+    parser.add_argument("--full", action="store_true", help="save 1,000 experiments with scores")
+    parser.add_argument("--tiny", action="store_true", help="small numbers, to check that everything works")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="where temporary files are written (default: the temporary folder of the system)",
+    )
+    arguments = parser.parse_args()
+    size = StoreSize(experiments=1_000 if arguments.full else arguments.experiments)
+    if arguments.tiny:
+        size = StoreSize((5, 10), queries=50, experiments=3, logged=1, reps=1)
     os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
-    print(" · ".join(f"{name} {value}" for name, value in machine().items()), end="\n\n")
-    for name in [given.only] if given.only else PARTS:
-        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-            print(PARTS[name](size, Path(folder)), end="\n\n")
+    print(" · ".join(f"{name} {value}" for name, value in describe_machine().items()), end="\n\n")
+    for name in [arguments.only] if arguments.only else SECTIONS:
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+            print(SECTIONS[name](size, Path(folder)), end="\n\n")
             sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""A bare loop over a library, which `harness.py` holds Assay against; nothing of Assay is loaded here."""
+"""A bare loop over a library, with which `harness.py` compares Assay; it does not import Assay."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ K = 10
 Search = Callable[[Any], Any]
 
 
-def searcher(engine: str, index: Any) -> Search:
-    """How a library is asked."""
+def bind_search(engine: str, index: Any) -> Search:
+    """Return the search function of an index."""
     if engine == "faiss.hnsw":
         return lambda rows: index.search(rows, K)
     return lambda rows: index.knn_query(rows, K, num_threads=1)
 
 
-def opened(engine: str, path: str, d: int, ef: int) -> Any:
-    """The index of a file, with one thread."""
+def open_index(engine: str, path: str, d: int, ef: int) -> Any:
+    """Open an index file, with one thread."""
     if engine == "faiss.hnsw":
         import faiss
 
@@ -38,38 +38,38 @@ def opened(engine: str, path: str, d: int, ef: int) -> Any:
     return index
 
 
-def split(queries: Any) -> list[Any]:
-    """Each query by itself."""
+def split_queries(queries: Any) -> list[Any]:
+    """Return each query as an array of one row."""
     return [queries[i : i + 1] for i in range(len(queries))]
 
 
-def one_by_one(search: Search, rows: list[Any]) -> float:
-    """The seconds that searches for each row take; the answers are dropped."""
+def time_single(search: Search, rows: list[Any]) -> float:
+    """Return the seconds of a search for each row; the answers are discarded."""
     begin = time.perf_counter()
     for row in rows:
         search(row)
     return time.perf_counter() - begin
 
 
-def at_once(search: Search, queries: Any) -> float:
-    """The seconds that one search for all takes."""
+def time_batch(search: Search, queries: Any) -> float:
+    """Return the seconds of one search for all queries."""
     begin = time.perf_counter()
     search(queries)
     return time.perf_counter() - begin
 
 
 def main(engine: str, path: str, queries_path: str, d: str, ef: str) -> None:
-    """A pass for each line of the input, which names the mode, after one that is not timed."""
+    """For each input line, which names the mode, time a pass after one that is not timed."""
     queries = np.fromfile(queries_path, np.float32).reshape(-1, int(d))
-    search = searcher(engine, opened(engine, path, int(d), int(ef)))
-    rows = split(queries)
+    search = bind_search(engine, open_index(engine, path, int(d), int(ef)))
+    rows = split_queries(queries)
 
-    def made(mode: str) -> float:
-        return one_by_one(search, rows) if mode == "single" else at_once(search, queries)
+    def run_pass(mode: str) -> float:
+        return time_single(search, rows) if mode == "single" else time_batch(search, queries)
 
     for mode in sys.stdin:
-        made(mode.strip())
-        print(len(rows) / made(mode.strip()), flush=True)
+        run_pass(mode.strip())
+        print(len(rows) / run_pass(mode.strip()), flush=True)
 
 
 if __name__ == "__main__":
