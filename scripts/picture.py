@@ -1,4 +1,4 @@
-"""Draw docs/demo.svg: what the terminal shows for a command of the README, run here and now."""
+"""Write docs/demo.svg: the terminal output of a command of the README, which is run for it."""
 
 import re
 import subprocess
@@ -10,27 +10,28 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 ASSAY = Path(sys.executable).parent / "assay"
 COMMAND = "assay eval helpcentre bm25.run lsa.run -m nDCG@10 -m Robustness-0.5@10 --by category"
-LINE, CHAR, PAD = 19, 8.43, 18
-COLOURS = {"·": "#3a424b", "─": "#6aa5e0", "●": "#bcd9f5"}
+LINE_HEIGHT, CHAR_WIDTH, PADDING = 19, 8.43, 18
+COLORS = {"·": "#3a424b", "─": "#6aa5e0", "●": "#bcd9f5"}
 
 
-def shown() -> str:
-    """What the command prints."""
+def run_command() -> str:
+    """Return the command and what it prints."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([ASSAY, "demo", "--folder", folder], check=True, capture_output=True)
         command = [str(ASSAY), *COMMAND.split()[1:]]
-        done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return f"$ {COMMAND}\n\n{done.stdout.strip()}"
+        process = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return f"$ {COMMAND}\n\n{process.stdout.strip()}"
 
 
-def drawn(text: str) -> str:
-    """Text as a picture of a terminal."""
+def draw_terminal(text: str) -> str:
+    """Return an SVG image of a terminal with this text."""
     lines = text.splitlines()
-    width = 2 * PAD + CHAR * max(map(len, lines))
-    height = 2 * PAD + LINE * len(lines)
+    width = 2 * PADDING + CHAR_WIDTH * max(map(len, lines))
+    height = 2 * PADDING + LINE_HEIGHT * len(lines)
     rows = [
-        f'<text x="{PAD}" y="{PAD + LINE * (n + 0.75)}" textLength="{CHAR * len(line):.1f}" '
-        f'xml:space="preserve">{_coloured(escape(line))}</text>'
+        f'<text x="{PADDING}" y="{PADDING + LINE_HEIGHT * (n + 0.75)}" '
+        f'textLength="{CHAR_WIDTH * len(line):.1f}" '
+        f'xml:space="preserve">{_color_bars(escape(line))}</text>'
         for n, line in enumerate(lines)
         if line
     ]
@@ -43,10 +44,10 @@ def drawn(text: str) -> str:
     )
 
 
-def _coloured(line: str) -> str:
-    """A line with the parts of its bar in their colours."""
-    return re.sub("·+|─+|●", lambda m: f'<tspan fill="{COLOURS[m[0][0]]}">{m[0]}</tspan>', line)
+def _color_bars(line: str) -> str:
+    """Color the characters of which bars consist."""
+    return re.sub("·+|─+|●", lambda m: f'<tspan fill="{COLORS[m[0][0]]}">{m[0]}</tspan>', line)
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "demo.svg").write_text(drawn(shown()), encoding="utf-8")
+    (ROOT / "docs" / "demo.svg").write_text(draw_terminal(run_command()), encoding="utf-8")

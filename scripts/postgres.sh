@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Start a private PostgreSQL, print its URL, and stop it at the end of the input.
-# Where there is none it is installed (scripts/apt.sh), which asks for root.
+# If PostgreSQL is missing, scripts/apt.sh installs it, which requires root.
 set -euo pipefail
 
 fail() { echo "$1" >&2; exit 1; }
@@ -11,7 +11,7 @@ as_owner() {  # PostgreSQL refuses to run as root
     if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --clear-groups "$@"); else "$@"; fi
 }
 
-"$(dirname "$0")/apt.sh"  # half of one may be there
+"$(dirname "$0")/apt.sh"  # another process may be installing PostgreSQL
 [ -n "$(binaries)" ] || "$(dirname "$0")/apt.sh" postgresql
 bin=$(binaries)
 folder=$(mktemp -d "${TMPDIR:-/tmp}/assay-postgres-XXXXXX")
@@ -24,7 +24,7 @@ trap 'exit 1' INT TERM
 [ "$(id -u)" != 0 ] || chown postgres: "$folder"
 as_owner "$bin/initdb" -D "$folder/data" -U assay -A trust -E UTF8 --locale C.UTF-8 --no-sync >/dev/null \
     || fail "initdb failed"
-for _ in 1 2 3; do  # somebody may take the port first
+for _ in 1 2 3; do  # another process may take the port first
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     options="-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$folder -c max_connections=50"
     if as_owner "$bin/pg_ctl" -D "$folder/data" -l "$folder/log" -o "$options" -w start >/dev/null; then
@@ -34,4 +34,4 @@ for _ in 1 2 3; do  # somebody may take the port first
     fi
 done
 cat "$folder/log" >&2
-fail "PostgreSQL does not start"
+fail "PostgreSQL did not start"

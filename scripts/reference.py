@@ -1,4 +1,4 @@
-"""Write docs/reference from the code; with --check, fail where a page is stale."""
+"""Write docs/reference from the code; with --check, exit with 1 if a page is out of date."""
 
 import argparse
 import inspect
@@ -12,36 +12,40 @@ import assay
 from assay.cli import COMMANDS, help_text
 from assay.datasets import FORMATS
 from assay.measures import ALIASES, DEFINITIONS
-from assay.views.measures import CUTOFFS, SUMS
+from assay.views.measures import AGGREGATIONS, CUTOFFS
 
-FOLDER = Path(__file__).parent.parent / "docs" / "reference"
-HEAD = "<!-- Made by `make docs` from the code. -->\n\n"
+REFERENCE_FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+HEADER = "<!-- Generated from the code by `make docs`. -->\n\n"
 
 
-def measures() -> str:
-    """The page of the measures."""
+def measures_page() -> str:
+    """Return the page of the measures."""
     rows = ["| measure | what it is | parameters | cutoff | over queries | also read as |"]
     rows.append("|---" * 6 + "|")
     for name, d in DEFINITIONS.items():
         defaults = (f"`{p}`" + ("" if type(v) is object else f" = {v!r}") for p, v in d.defaults.items())
         params = ", ".join(defaults) or "none"
-        other = ", ".join(f"`{a}`" for a, n in ALIASES.items() if n == name and a != name.lower())
+        aliases = ", ".join(f"`{a}`" for a, n in ALIASES.items() if n == name and a != name.lower())
         text = " ".join(d.text.split()).replace("|", "\\|")
-        rows.append(f"| `{name}` | {text} | {params} | {CUTOFFS[d.cutoff]} | {SUMS[d.kind]} | {other} |")
-    return "# Measures\n\nWhat they rest on: [measures](../measures.md).\n\n" + "\n".join(rows)
+        rows.append(
+            f"| `{name}` | {text} | {params} | {CUTOFFS[d.cutoff]} | {AGGREGATIONS[d.kind]} | {aliases} |"
+        )
+    return "# Measures\n\nDefinitions and conventions: [measures](../measures.md).\n\n" + "\n".join(rows)
 
 
-def cli() -> str:
-    """The page of the command line: the help of every command."""
+def cli_page() -> str:
+    """Return the page of the command line: the help of every command."""
     os.environ["COLUMNS"] = "100"
     parts = ["# Command line\n", f"```text\n{help_text().strip()}\n```\n"]
     for name in COMMANDS:
         module = __import__(f"assay.cli.{name}", fromlist=["parser"])
-        made = module.parser()
-        parts.append(f"## assay {name}\n\n```text\n{made.format_help().strip()}\n```\n")
-        for action in made._actions:
-            for sub, part in (action.choices or {}).items() if _has_commands(action) else ():
-                parts.append(f"### assay {name} {sub}\n\n```text\n{part.format_help().strip()}\n```\n")
+        parser = module.parser()
+        parts.append(f"## assay {name}\n\n```text\n{parser.format_help().strip()}\n```\n")
+        for action in parser._actions:
+            for subcommand, subparser in (action.choices or {}).items() if _has_commands(action) else ():
+                parts.append(
+                    f"### assay {name} {subcommand}\n\n```text\n{subparser.format_help().strip()}\n```\n"
+                )
     return "\n".join(parts)
 
 
@@ -49,85 +53,87 @@ def _has_commands(action: argparse.Action) -> bool:
     return isinstance(action, argparse._SubParsersAction)
 
 
-def formats() -> str:
-    """The page of the formats."""
+def formats_page() -> str:
+    """Return the page of the formats."""
     rows = ["| format | what it is | reads | writes |", "|---|---|---|---|"]
     for f in FORMATS.values():
         rows.append(f"| `{f.name}` | {f.description} | {', '.join(f.reads)} | {', '.join(f.writes)} |")
-    return "# Formats\n\nHow they are told apart: [data](../data.md).\n\n" + "\n".join(rows)
+    return "# Formats\n\nHow a format is recognized: [data](../data.md).\n\n" + "\n".join(rows)
 
 
-def python() -> str:
-    """The page of the names that `from assay import …` gives."""
+def python_page() -> str:
+    """Return the page of the public names of `assay`."""
     parts = ["# Python\n"]
-    for name in sorted(assay._HOME, key=str.lower):
-        thing = getattr(assay, name)
-        parts.append(f"## {name}\n\n```python\n{name}{_signature(thing)}\n```\n\n{_described(thing)}\n")
-        if inspect.isclass(thing):
-            parts.append(_members(thing))
+    for name in sorted(assay._MODULES, key=str.lower):
+        value = getattr(assay, name)
+        parts.append(f"## {name}\n\n```python\n{name}{_signature(value)}\n```\n\n{_docstring(value)}\n")
+        if inspect.isclass(value):
+            parts.append(_members(value))
     parts.append("## Measures\n\n" + ", ".join(f"`{n}`" for n in DEFINITIONS if n.isidentifier()) + "\n")
     return "\n".join(parts)
 
 
-class _Bare(str):
+class _UnquotedText(str):
     """Text that prints without quotes."""
 
     __repr__ = str.__str__
 
 
-def _signature(thing: object) -> str:
-    """How a thing is called, annotations as they are written in the code."""
+def _signature(value: object) -> str:
+    """Return the signature, with annotations as they are written in the code."""
     try:
-        made = inspect.signature(thing)  # type: ignore[arg-type]
+        signature = inspect.signature(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return "(...)"
-    bare = [p.replace(annotation=_shown(p.annotation)) for p in made.parameters.values() if p.name != "self"]
-    return str(made.replace(parameters=bare, return_annotation=_shown(made.return_annotation)))
+    parameters = [p for p in signature.parameters.values() if p.name != "self"]
+    parameters = [p.replace(annotation=_unquote(p.annotation)) for p in parameters]
+    result = _unquote(signature.return_annotation)
+    return str(signature.replace(parameters=parameters, return_annotation=result))
 
 
-def _shown(annotation: object) -> object:
-    return _Bare(annotation) if isinstance(annotation, str) else annotation
+def _unquote(annotation: object) -> object:
+    return _UnquotedText(annotation) if isinstance(annotation, str) else annotation
 
 
-def _described(thing: object) -> str:
-    """The docstring, its examples as code."""
-    text, _, example = (inspect.getdoc(thing) or "").partition("\n>>>")
+def _docstring(value: object) -> str:
+    """Return the docstring, with its examples as a code block."""
+    text, _, example = (inspect.getdoc(value) or "").partition("\n>>>")
     return text.strip() + (f"\n\n```python\n>>>{example}\n```" if example else "")
 
 
 def _members(kind: type) -> str:
-    """The methods and properties that a class has of its own."""
+    """Return a list of the methods and properties that Assay defines for a class."""
     rows = []
     for name, member in inspect.getmembers(kind):
-        home = getattr(inspect.unwrap(getattr(member, "func", member)), "__module__", None) or "assay"
-        if name.startswith("_") or not home.startswith("assay") or not inspect.getdoc(member):
+        module = getattr(inspect.unwrap(getattr(member, "func", member)), "__module__", None) or "assay"
+        if name.startswith("_") or not module.startswith("assay") or not inspect.getdoc(member):
             continue
         if callable(member) or isinstance(member, property | cached_property):
-            said = (inspect.getdoc(member) or "").splitlines()[0]
-            rows.append(f"- `{name}{_signature(member) if callable(member) else ''}`: {said}")
+            summary = (inspect.getdoc(member) or "").splitlines()[0]
+            rows.append(f"- `{name}{_signature(member) if callable(member) else ''}`: {summary}")
     return "\n".join(rows) + "\n"
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "measures.md": measures,
-    "cli.md": cli,
-    "formats.md": formats,
-    "python.md": python,
+    "measures.md": measures_page,
+    "cli.md": cli_page,
+    "formats.md": formats_page,
+    "python.md": python_page,
 }
 
 
 def main(check: bool) -> int:
-    """Write the pages, or name those that are stale."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    """Write the pages, or print which are out of date."""
+    REFERENCE_FOLDER.mkdir(parents=True, exist_ok=True)
     stale = []
     for name, make in PAGES.items():
-        path, text = FOLDER / name, HEAD + make().rstrip() + "\n"
+        path, text = REFERENCE_FOLDER / name, HEADER + make().rstrip() + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)
             if not check:
                 path.write_text(text, encoding="utf-8")
     if check and stale:
-        print(f"docs/reference is stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        print(f"docs/reference is out of date: {', '.join(stale)}; run `make docs`", file=sys.stderr)
         return 1
     return 0
 

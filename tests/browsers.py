@@ -2,7 +2,9 @@
 
 import re
 import subprocess
+from collections.abc import Sequence
 from functools import cache
+from html import escape
 from pathlib import Path
 from shutil import which
 
@@ -44,3 +46,41 @@ def marks(dom: str, number: int) -> int:
     """How many marks (not axes or legends) of a figure are drawn with an extent."""
     after = dom.partition(f'id="figure-{number}"')[2].partition("</figure>")[0].partition('id="figure-')[0]
     return len(re.findall(r'aria-roledescription="(?:bar|point|line mark|rule|area mark|circle)"', after))
+
+
+def overflow(pages: Sequence[tuple[str, int]], folder: Path) -> list[tuple[int, int]]:
+    """By how many pixels each page, and the widest of its tables, is wider than its window.
+
+    A page is opened in a frame of the given width: a window cannot be as narrow as a telephone.
+    """
+    frames = "".join(
+        f'<iframe style="width:{width}px;height:900px;border:0" srcdoc="{escape(page)}"></iframe>'
+        for page, width in pages
+    )
+    script = """<script>setTimeout(() => {
+      const extra = (one) => one.scrollWidth - one.clientWidth;
+      document.body.dataset.overflow = [...document.querySelectorAll("iframe")].map((frame) => {
+        const page = frame.contentDocument;
+        return extra(page.documentElement) + ":" +
+          Math.max(0, ...[...page.querySelectorAll(".wide")].map(extra));
+      }).join(" ");
+    }, 5000)</script>"""
+    place = folder / "frames.html"
+    place.write_text(f"<!doctype html><body>{frames}{script}</body>", encoding="utf-8")
+    dom, _ = opened(place, folder / "profile")
+    (found,) = re.findall(r'data-overflow="([\d: ]+)"', dom)
+    return [(int(page), int(tables)) for page, tables in (pair.split(":") for pair in found.split())]
+
+
+def as_printed(page: str) -> str:
+    """A page whose rules for paper hold on the screen."""
+    return page.replace("@media print", "@media all")
+
+
+def printed(page: Path, folder: Path) -> bytes:
+    """A page as PDF."""
+    target = folder / "page.pdf"
+    options = [option for option in _OPTIONS if option != "--dump-dom"]
+    command = [chromium(), *options, f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={target}"]
+    subprocess.run([*command, page.resolve().as_uri()], capture_output=True, timeout=120, check=True)
+    return target.read_bytes()

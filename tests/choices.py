@@ -5,28 +5,29 @@ from typing import Any
 
 import numpy as np
 
+from assay.bench.studies.scored_trial import ScoredTrial
+from assay.bench.studies.study import Study
+from assay.bench.trials import PassSpread, Trial
 from assay.indexes.hits import Hits
-from assay.indexes.study.observed import Observed, Study
-from assay.indexes.trials import Spread, Trial
 
 
-def seen(
+def measured_trial(
     name: str, hits: Sequence[int] | None, qps: float | None = 100.0, *, passes: int = 3, **more: Any
-) -> Observed:
+) -> ScoredTrial:
     """A trial with so many hits of ten for each query, or failed, or with figures alone."""
-    spread = None if qps is None else Spread(qps, 0.9 * qps, 1.1 * qps, passes)
+    spread = None if qps is None else PassSpread(qps, 0.9 * qps, 1.1 * qps, passes)
     trial = Trial(name, name, qps=spread, **more)
     if hits is None:
-        return Observed(trial)
+        return ScoredTrial(trial)
     counts = np.array(hits, np.int64)
-    return Observed(trial, Hits(counts, np.full(len(counts), 10, np.int64), 10, "ties"))
+    return ScoredTrial(trial, Hits(counts, np.full(len(counts), 10, np.int64), 10, "ties"))
 
 
-def stated(name: str, **reported: float) -> Observed:
+def reported_trial(name: str, **reported: float) -> ScoredTrial:
     """A trial of which others state figures."""
-    return Observed(Trial(name, name, reported=reported))
+    return ScoredTrial(Trial(name, name, reported=reported))
 
 
-def study(*observed: Observed) -> Study:
+def make_study(*observed: ScoredTrial) -> Study:
     """Trials of the same data."""
     return Study(observed, {}, None, "somewhere")

@@ -1,5 +1,7 @@
 """What all tests share."""
 
+import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -14,12 +16,9 @@ import pytest
 from hypothesis import settings
 
 from assay.store.store import Store
-from served import served
+from tests.served import served
 
 settings.load_profile("ci")  # the same examples every time; others are drawn by --hypothesis-profile=default
-
-# pynndescent is compiled in every process that names it: here for its answers, not for its speed
-os.environ["NUMBA_OPT"] = "0"
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 POSTGRES = Path(__file__).parent.parent / "scripts" / "postgres.sh"
@@ -34,15 +33,34 @@ def shared() -> Path:
     return SHARED
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give every file to one test process, and the cases of a file with `IS_DIVIDED` to any of them."""
+    for item in items if config.pluginmanager.hasplugin("xdist") else ():
+        file, _, test = item.nodeid.partition("::")
+        if getattr(getattr(item, "module", None), "IS_DIVIDED", False):
+            case = getattr(item, "callspec", None)
+            file += f"[{case.id if case else test}]"
+        item.add_marker(pytest.mark.xdist_group(file))
+
+
 Called = tuple[subprocess.CompletedProcess[str], Path]
 
 
 @pytest.fixture(scope="session")
 def called_demo(tmp_path_factory: pytest.TempPathFactory) -> Called:
-    """What the demo said, and the folder in which it was called, once for all tests: only to be read."""
-    folder = tmp_path_factory.mktemp("called")
-    command = [str(Path(sys.executable).with_name("assay")), "demo"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True), folder
+    """What the demo printed and the folder it ran in, once for all test processes: only to be read."""
+    shared = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        shared = shared.parent  # the test processes of one session have one parent folder
+    folder, output = shared / "called-demo", shared / "called-demo.json"
+    with open(shared / "called-demo.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not output.exists():
+            folder.mkdir()
+            command = [str(Path(sys.executable).with_name("assay")), "demo"]
+            run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            output.write_text(json.dumps([run.args, run.returncode, run.stdout, run.stderr]))
+    return subprocess.CompletedProcess(*json.loads(output.read_text())), folder
 
 
 @pytest.fixture(scope="module")

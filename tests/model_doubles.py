@@ -1,4 +1,4 @@
-"""A double of embedding and rerank endpoints: a process of its own that speaks their protocols over a socket.
+"""A double of embedding and rerank endpoints: a process that speaks their protocols over a socket.
 
 No endpoint can be reached where the tests run. The double checks what is asked as the documentation of
 OpenAI's embeddings and of Cohere's and Jina's rerank says, and has the faults it is told, one a request.
@@ -18,20 +18,20 @@ KEY = "sk-not-a-key-2718"
 
 
 class Running(NamedTuple):
-    """A double that runs."""
+    """A running double."""
 
     url: str
 
     def seen(self) -> list[dict[str, Any]]:
         """The bodies of all requests so far."""
         with urllib.request.urlopen(f"{self.url}/seen") as answer:
-            made: list[dict[str, Any]] = json.load(answer)
-        return made
+            results: list[dict[str, Any]] = json.load(answer)
+        return results
 
 
 @contextmanager
 def double(*faults: str) -> Iterator[Running]:
-    """A double with these faults, one a request; then it has none."""
+    """Start a double with these faults, one for each request."""
     command = [sys.executable, __file__, *faults]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -42,7 +42,7 @@ def double(*faults: str) -> Iterator[Running]:
 
 
 def vector(text: str) -> list[float]:
-    """What the double makes of a text."""
+    """Return the vector of a text."""
     return [float(len(text)), float(text.count("a")), 1.0]
 
 
@@ -52,30 +52,31 @@ class _Handler(BaseHTTPRequestHandler):
     server: "_Server"
 
     def do_GET(self) -> None:
-        self._answered(200, json.dumps(self.server.seen))
+        self._respond(200, json.dumps(self.server.seen))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.seen.append(body)
         fault = self.server.faults.pop(0) if self.server.faults else ""
         if fault == "hang":
-            time.sleep(30)  # longer than anybody waits for it
+            time.sleep(30)  # longer than any timeout
         if fault == "reset":
             self.close_connection = True
             self.connection.close()
         elif fault.isdigit():
-            self._answered(int(fault), json.dumps({"error": {"message": f"no, {KEY}"}}), {"Retry-After": "3"})
+            self._respond(int(fault), json.dumps({"error": {"message": f"no, {KEY}"}}), {"Retry-After": "3"})
         elif fault == "page":
-            self._answered(200, "<html>")
+            self._respond(200, "<html>")
         elif fault == "echo":
-            self._answered(200, f"<html>{'.' * 60}{KEY}")  # what is shown of it ends within the key
+            self._respond(200, f"<html>{'.' * 50}{KEY}")  # the excerpt of it ends within the key
         elif self.headers.get("Authorization") != f"Bearer {KEY}":
-            self._answered(401, json.dumps({"error": {"message": "Incorrect API key provided"}}))
+            self._respond(401, json.dumps({"error": {"message": "Incorrect API key provided"}}))
         else:
-            answer = _embeddings(body, fault) if self.path.endswith("/embeddings") else _ranked(body, fault)
-            self._answered(200 if answer else 400, json.dumps(answer or {"error": "no input"}))
+            respond = _embeddings if self.path.endswith("/embeddings") else _rerank_response
+            answer = respond(body, fault)
+            self._respond(200 if answer else 400, json.dumps(answer or {"error": "no input"}))
 
-    def _answered(self, status: int, content: str, more: dict[str, str] | None = None) -> None:
+    def _respond(self, status: int, content: str, more: dict[str, str] | None = None) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(content)), **(more or {})}.items():
             self.send_header(name, value)
@@ -101,13 +102,13 @@ def _embeddings(body: dict[str, Any], fault: str) -> dict[str, Any] | None:
     return {"object": "list", "data": _disturbed(data, fault), "model": body["model"], **usage}
 
 
-def _ranked(body: dict[str, Any], fault: str) -> dict[str, Any] | None:
+def _rerank_response(body: dict[str, Any], fault: str) -> dict[str, Any] | None:
     words = set(body["query"].split())
-    found = [len(words & set(text.split())) / len(words) for text in body["documents"]]
-    made = [{"index": at, "relevance_score": score} for at, score in enumerate(found)]
-    made.sort(key=lambda item: -item["relevance_score"])
+    scores = [len(words & set(text.split())) / len(words) for text in body["documents"]]
+    results = [{"index": at, "relevance_score": score} for at, score in enumerate(scores)]
+    results.sort(key=lambda item: -item["relevance_score"])
     units = {"meta": {"billed_units": {"search_units": 1}}, "usage": {"total_tokens": 50}}
-    return {"results": _disturbed(made[: body["top_n"]], fault), **units}
+    return {"results": _disturbed(results[: body["top_n"]], fault), **units}
 
 
 def _disturbed(items: list[Any], fault: str) -> list[Any]:

@@ -1,12 +1,13 @@
-"""A small project with a search of its own: a function in a file, which does what a test tells it."""
+"""A small project with a search function in a file, whose behaviour a test chooses."""
 
 import json
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from assay.models.model import ModelError, Usage
+from assay.models.model import Usage
 from assay.models.reranker import Reranker
+from assay.remote.errors import RemoteError
 
 DOCUMENTS = {
     "d1": "reset the router by its button",
@@ -63,14 +64,14 @@ _numbers = count(1)
 
 
 class Lengths(Reranker):
-    """Scores a text by its length, for 3 tokens a query."""
+    """Score a text by its length, for 3 tokens a query."""
 
     name = "length"
 
-    def scored(self, query: str, texts: list[str]) -> list[float]:
-        self.used(Usage(3, 1, 0.25))
+    def score_texts(self, query: str, texts: list[str]) -> list[float]:
+        self.add_usage(Usage(3, 1, 0.25))
         if "broken" in texts:
-            raise ModelError("limited", "429", again=True, after=2.0)
+            raise RemoteError("limited", "429", is_transient=True, retry_after=2.0)
         return [float(len(text)) for text in texts]
 
 
@@ -79,14 +80,14 @@ def lines(rows: list[dict[str, Any]]) -> str:
 
 
 def project(folder: Path, systems: str = MINE, data: str = DATA) -> Path:
-    """A folder with data, a module and an assay.toml in which `{module}` is the name of the module."""
+    """Write data, a module and an assay.toml, in which `{module}` is the name of the module."""
     queries = [{"query_id": key, "text": text, "kind": kind} for key, (text, kind) in QUERIES.items()]
     (folder / "queries.jsonl").write_text(lines(queries))
     documents = [{"doc_id": key, "text": text, "language": "en"} for key, text in DOCUMENTS.items()]
     (folder / "documents.jsonl").write_text(lines(documents))
     qrels = "".join(f"{query} 0 {doc} 1\n" for query, docs in RELEVANT.items() for doc in docs)
     (folder / "qrels.txt").write_text(qrels)
-    module = f"mine_{next(_numbers)}"  # an imported module stays
+    module = f"mine_{next(_numbers)}"  # a module of the same name would not be imported again
     names = {"log": "asked.txt", "mended": "mended", "held": "held"}
     places = {name: str(folder / file) for name, file in names.items()}
     (folder / f"{module}.py").write_text(FUNCTION.format(documents=DOCUMENTS, **places))
@@ -94,6 +95,6 @@ def project(folder: Path, systems: str = MINE, data: str = DATA) -> Path:
     return folder / "assay.toml"
 
 
-def asked(folder: Path) -> list[str]:
-    """What the function was asked so far."""
+def sent_queries(folder: Path) -> list[str]:
+    """Return the queries that were sent to the function so far."""
     return (folder / "asked.txt").read_text().splitlines() if (folder / "asked.txt").exists() else []

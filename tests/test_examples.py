@@ -17,12 +17,13 @@ import yaml
 
 from assay.cli import COMMANDS
 from assay.core.errors import ConfigurationError
-from assay.project.project import open_project
+from assay.workflows.project import open_project
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 GITHUB = EXAMPLES / "ci" / "github-actions.yml"
 GITLAB = EXAMPLES / "ci" / "gitlab-ci.yml"
+TEXTS = sorted(path for path in EXAMPLES.rglob("*.*") if path.suffix in (".yml", ".md", ".toml"))
 BIN = Path(sys.executable).parent
 COMMAND = re.compile(rf"(?<![\w=./-])assay (?:{'|'.join(COMMANDS)})\b[^`\n]*")
 
@@ -58,17 +59,27 @@ def project(demo: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def swapped(project: Path) -> None:
-    """The candidate that is worse."""
-    runs = project / "runs"
-    (runs / "main.run").rename(runs / "x.run")
-    (runs / "candidate.run").rename(runs / "main.run")
-    (runs / "x.run").rename(runs / "candidate.run")
+def worsened(project: Path) -> None:
+    """A candidate that finds nothing for most queries."""
+    path = project / "runs" / "candidate.run"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:5000]))
+
+
+def unchanged(project: Path) -> None:
+    """A candidate that returns what the baseline returns."""
+    shutil.copy(project / "runs" / "main.run", project / "runs" / "candidate.run")
+
+
+def with_options(project: Path) -> None:
+    """Every option of the rules to copy, switched on."""
+    path = project / "assay.toml"
+    text = re.sub(r"(?m)^# (?=\[\[|\w+ = )", "", path.read_text())
+    path.write_text(re.sub(r"(?m)^(queries|documents|columns|from) = .*\n", "", text))
 
 
 def asking_for_more(project: Path) -> None:
     path = project / "assay.toml"
-    path.write_text(path.read_text().replace("min_queries = 200 ", "min_queries = 2000 "))
+    path.write_text(path.read_text().replace("min_queries = 0 ", "min_queries = 2000 "))
 
 
 def ran(script: str, project: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -78,11 +89,9 @@ def ran(script: str, project: Path, **env: str) -> subprocess.CompletedProcess[s
     return subprocess.run(["bash", "-e", "script.sh"], cwd=project, env=known, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.*")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(EXAMPLES)))
 def test_every_command_of_assay_in_an_example_is_one_that_its_parser_takes(path: Path) -> None:
-    found = (
-        COMMAND.findall(path.read_text(encoding="utf-8")) if path.suffix in (".yml", ".md", ".toml") else []
-    )
+    found = COMMAND.findall(path.read_text(encoding="utf-8").replace("\\\n", " "))
     for line in found:
         words = shlex.split(re.split(r"\s(?:2?>|\|\||\|)", line)[0])
         import_module(f"assay.cli.{words[1]}").parser().parse_args(words[2:])
@@ -116,7 +125,7 @@ def test_the_github_step_passes_and_leaves_what_it_promises(project: Path) -> No
 
 
 def test_the_github_step_fails_with_the_gate(project: Path) -> None:
-    swapped(project)
+    worsened(project)
     done = ran(github_script(), project, UNDECIDED="warn")
     assert done.returncode == 1
     assert "❌ failed" in (project / "summary.md").read_text()
@@ -132,7 +141,7 @@ def test_the_github_step_blocks_or_warns_where_nothing_can_be_decided(
     assert done.returncode == code
     warned = "::warning title=assay gate::cannot be decided: 280 judged queries" in done.stdout
     assert warned == (undecided == "warn")
-    assert "❔ not decided" in (project / "summary.md").read_text()
+    assert "❔ undecided" in (project / "summary.md").read_text()
 
 
 def test_the_github_step_says_what_is_wrong_with_the_input(project: Path) -> None:
@@ -145,7 +154,7 @@ def test_the_github_step_says_what_is_wrong_with_the_input(project: Path) -> Non
     assert not (project / "assay.xml").exists()
 
 
-@pytest.mark.parametrize(("prepare", "code"), [(None, 0), (swapped, 1), (asking_for_more, 3)])
+@pytest.mark.parametrize(("prepare", "code"), [(None, 0), (worsened, 1), (asking_for_more, 3)])
 def test_the_gitlab_script_leaves_its_files_and_the_exit_code_of_the_gate(
     project: Path, prepare: Any, code: int
 ) -> None:
@@ -157,11 +166,31 @@ def test_the_gitlab_script_leaves_its_files_and_the_exit_code_of_the_gate(
     assert Xml.parse(project / "assay.xml").getroot().tag == "testsuite"
 
 
-def test_the_rules_to_copy_open_and_every_kind_of_rule_is_among_them() -> None:
+@pytest.mark.parametrize("script", [GITHUB, GITLAB])
+def test_a_change_that_changes_nothing_passes_the_rules_to_copy(project: Path, script: Path) -> None:
+    unchanged(project)
+    commands = github_script() if script == GITHUB else "\n".join(loaded(GITLAB)["search"]["script"])
+    done = ran(commands, project, UNDECIDED="block")
+    assert done.returncode == 0, done.stdout
+    assert "3 of 3 checks hold" in done.stdout
+
+
+def test_the_rules_to_copy_compare_and_every_kind_of_rule_is_an_option_of_them(project: Path) -> None:
     rules = open_project(EXAMPLES / "ci" / "assay.toml").rules
+    assert {rule.condition for rule in rules.rules} == {"not_worse_than"}
+    assert (rules.level, rules.correction, rules.undecided_policy) == (0.95, "holm", "hold")
+    with_options(project)
+    rules = open_project(project / "assay.toml").rules
     assert {rule.subject for rule in rules.rules} == {"measure", "latency", "slo_ms", "figure"}
-    assert {rule.condition for rule in rules.rules} == {"at_least", "at_most", "no_worse_than", "better_by"}
-    assert (rules.level, rules.correction, rules.undecided) == (0.95, "holm", "hold")
+    assert {rule.condition for rule in rules.rules} == {"at_least", "at_most", "not_worse_than", "better_by"}
+    assert rules.by == ("category", "frequency")
+
+
+def test_the_github_step_runs_with_every_option_of_the_rules_to_copy(project: Path) -> None:
+    with_options(project)
+    done = ran(github_script(), project, UNDECIDED="block")
+    assert done.returncode in (0, 3), done.stdout
+    assert "cost_per_1k_queries at most 0.05" in (project / "assay.md").read_text()
 
 
 def test_the_guide_shows_the_rules_to_copy() -> None:
@@ -183,7 +212,7 @@ def test_the_guide_names_every_setting(tmp_path: Path) -> None:
     ] == []
 
 
-@pytest.mark.parametrize(("prepare", "ended"), [(None, "1 passed"), (swapped, "1 failed")])
+@pytest.mark.parametrize(("prepare", "ended"), [(None, "1 passed"), (worsened, "1 failed")])
 def test_the_test_to_copy_runs_in_the_sample_project(project: Path, prepare: Any, ended: str) -> None:
     shutil.copy(EXAMPLES / "ci" / "test_search.py", project)
     if prepare:

@@ -1,4 +1,4 @@
-"""The front door and the help stay light: what they load is held here."""
+"""Importing assay and showing help load no heavy library."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ HEAVY = ("numpy", "polars", "pandas", "pyarrow", "scipy", "sklearn", "duckdb", "
 
 
 def loaded_by(code: str) -> set[str]:
-    """The modules that a fresh interpreter has loaded after running some code."""
+    """Return the modules that a fresh interpreter has loaded after running some code."""
     script = f"import sys\nbefore = set(sys.modules)\n{code}\nprint(*set(sys.modules) - before, sep='\\n')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines())
@@ -46,7 +46,7 @@ def test_scoring_a_small_file_loads_numpy_and_no_other_heavy_library(tmp_path: o
     assert heavy(loaded_by(code)) == {"numpy"}
 
 
-def test_every_name_of_the_front_door_is_there() -> None:
+def test_every_public_name_can_be_imported() -> None:
     import assay
 
     assert {"Qrels", "Run", "Scores", "evaluate", "read", "write", "nDCG", "R", "P", "RR", "AP"} <= set(
@@ -55,7 +55,7 @@ def test_every_name_of_the_front_door_is_there() -> None:
     assert all(getattr(assay, name) is not None for name in dir(assay))
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     import assay
 
     assert not hasattr(assay, "nothing_of_the_kind")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from assay.core.errors import AssayError as AssayError
     from assay.core.records import Experiment as Experiment
+    from assay.core.score_order import ScoreOrder as ScoreOrder
     from assay.core.tables import Documents as Documents
     from assay.core.tables import Qrels as Qrels
     from assay.core.tables import Queries as Queries
@@ -18,20 +19,21 @@ if TYPE_CHECKING:
     from assay.core.tables import Scores as Scores
     from assay.core.vectors import Neighbors as Neighbors
     from assay.core.vectors import Vectors as Vectors
+    from assay.core.version import __version__ as __version__
     from assay.datasets import Collection as Collection
     from assay.datasets import open_run as open_run
     from assay.datasets import read as read
     from assay.datasets import write as write
-    from assay.datasets.guide import query_id as query_id
+    from assay.datasets.query_list import query_id as query_id
     from assay.datasets.vectors import read_vectors as read_vectors
     from assay.datasets.vectors import write_vectors as write_vectors
+    from assay.decisions.verdict import Verdict as Verdict
     from assay.evaluation import Evaluation as Evaluation
     from assay.evaluation import evaluate as evaluate
     from assay.evaluation.compare import Comparisons as Comparisons
     from assay.evaluation.compare import compare as compare
     from assay.evaluation.failures import Failures as Failures
     from assay.evaluation.failures import failures as failures
-    from assay.evaluation.gate import Verdict as Verdict
     from assay.evaluation.gate import gate as gate
     from assay.indexes.exact.truth import truth as truth
     from assay.indexes.index import Index as Index
@@ -62,40 +64,42 @@ if TYPE_CHECKING:
     infAP: Measure
     nDCG: Measure
 
-__version__ = "0.1.0"
-
-_HOMES = {
+_EXPORTS = {
     "assay.core.errors": ("AssayError",),
     "assay.core.records": ("Experiment",),
+    "assay.core.score_order": ("ScoreOrder",),
     "assay.core.tables": ("Documents", "Qrels", "Queries", "Run", "Scores"),
     "assay.datasets": ("Collection", "open_run", "read", "write"),
     "assay.core.vectors": ("Neighbors", "Vectors"),
-    "assay.datasets.guide": ("query_id",),
+    "assay.datasets.query_list": ("query_id",),
     "assay.datasets.vectors": ("read_vectors", "write_vectors"),
     "assay.evaluation": ("Evaluation", "evaluate"),
     "assay.evaluation.compare": ("Comparisons", "compare"),
     "assay.evaluation.failures": ("Failures", "failures"),
-    "assay.evaluation.gate": ("Verdict", "gate"),
+    "assay.decisions.verdict": ("Verdict",),
+    "assay.evaluation.gate": ("gate",),
     "assay.indexes.index": ("Index",),
     "assay.indexes.exact.truth": ("truth",),
     "assay.measures": ("Measure", "measure", "parse"),
     "assay.store.store": ("Store",),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = {name: module for module, names in _EXPORTS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Find a name of the front door in its room, which is loaded only now."""
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    """Import a public name from its module when it is first used."""
+    if name == "__version__":
+        return import_module("assay.core.version").__version__
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     if not name.startswith("_"):
         measures = import_module("assay.measures")
         if name in measures.DEFINITIONS:
-            return measures.bare(name)
+            return measures.default_measure(name)
     raise AttributeError(f"module 'assay' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """The front door."""
+    """Return the public names."""
     measures = import_module("assay.measures").DEFINITIONS
-    return sorted([*_HOME, *filter(str.isidentifier, measures), "__version__"])
+    return sorted([*_MODULES, *filter(str.isidentifier, measures), "__version__"])

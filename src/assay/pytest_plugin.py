@@ -1,11 +1,11 @@
-"""For teams that test in pytest: the fixture `assay_gate`.
+"""A pytest plugin with the fixture `assay_gate`.
 
     def test_search_may_ship(assay_gate):
         assay_gate()                                    # the rules of assay.toml
         assay_gate(candidate="runs/branch.run")         # another candidate
 
-Paths are from the root of the tests on, as assay.toml is. A failed rule fails the test; what cannot be
-decided fails it too, unless undecided="skip".
+Paths are relative to the root folder of the tests. The test fails if a rule fails, and also if the gate
+cannot be decided, unless undecided="skip".
 """
 
 from __future__ import annotations
@@ -17,48 +17,52 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from assay.evaluation.gate import Verdict
+    from assay.evaluation.gate import GateVerdict
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where the rules are."""
-    parser.addini("assay_project", "the assay.toml whose rules assay_gate holds", default="assay.toml")
+    """Add the setting that names the project."""
+    parser.addini("assay_project", "the assay.toml whose rules assay_gate checks", default="assay.toml")
 
 
 @pytest.fixture
-def assay_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
-    """Hold the rules of assay.toml against a candidate; fail with the verdict in words."""
+def assay_gate(request: pytest.FixtureRequest) -> Callable[..., GateVerdict]:
+    """Check the rules of assay.toml for a candidate; fail with the verdict in words."""
 
-    def hold(
+    def check(
         candidate: str | None = None,
         baseline: str | None = None,
         project: str | Path | None = None,
         undecided: str = "fail",
-    ) -> Verdict:
+    ) -> GateVerdict:
         __tracebackhide__ = True
+        # imported here: pytest loads plugins for every test suite, and this loads numpy
         from assay.core.errors import AssayError, UndecidableError
-        from assay.project.project import open_project
-        from assay.views.gate import verdict
+        from assay.views.checks import describe_verdict
+        from assay.views.gate import render_verdict
+        from assay.workflows.gate import GateRequest, decide_gate
 
         if undecided not in ("fail", "skip"):
             raise ValueError(f'undecided must be "fail" or "skip", found {undecided!r}')
         root = request.config.rootpath
-        where = root / (project or request.config.getini("assay_project"))
-        runs = {"candidate": candidate, "baseline": baseline}
-        given = {name: str(root / run) for name, run in runs.items() if run is not None}
+        gate_request = GateRequest(
+            project=root / (project or request.config.getini("assay_project")),
+            candidate=None if candidate is None else str(root / candidate),
+            baseline=None if baseline is None else str(root / baseline),
+        )
         problem: AssayError | None = None
         try:
-            made = open_project(where, **given).gate()
+            verdict = decide_gate(gate_request).verdict
         except AssayError as error:
             problem = error
         if isinstance(problem, UndecidableError) and undecided == "skip":
             pytest.skip(str(problem))
         if problem is not None:
             pytest.fail(f"assay gate: {problem}", pytrace=False)
-        if made.status == "undecided" and undecided == "skip":
-            pytest.skip(made.words)
-        if made.status != "passed":
-            pytest.fail(verdict(made, "table"), pytrace=False)
-        return made
+        if verdict.status == "undecided" and undecided == "skip":
+            pytest.skip(describe_verdict(verdict))
+        if verdict.status != "passed":
+            pytest.fail(render_verdict(verdict, "table"), pytrace=False)
+        return verdict
 
-    return hold
+    return check

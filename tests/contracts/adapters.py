@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from assay.indexes.engines import load
 from assay.indexes.index import Index, Setup
-from contracts.doubles import Double
-from contracts.vectors import D
+from assay.indexes.registry import load_engine
+from tests.contracts.doubles import Double
+from tests.contracts.vectors import D
 
 SERVERS = ("qdrant", "elasticsearch", "opensearch", "weaviate", "vespa", "redis")
 OPEN: list[Any] = []
@@ -17,15 +17,15 @@ OPEN: list[Any] = []
 def adapter(double: Double, name: str, folder: Path, metric: str = "l2", **build: Any) -> Index:
     """The adapter of an engine that speaks to a double."""
     place = {"url": double.url} | ({"config_url": double.url} if name == "vespa" else {})
-    given: dict[str, Any] = {"timeout": 60.0, "ready_timeout": 60.0, **place, **build}
-    made: Index = load(name)(Setup(metric, D, 1, folder), **given)
-    OPEN.append(made)
-    return made
+    options: dict[str, Any] = {"timeout": 60.0, "ready_timeout": 60.0, **place, **build}
+    opened_index: Index = load_engine(name)(Setup(metric, D, 1, folder), **options)
+    OPEN.append(opened_index)
+    return opened_index
 
 
-def link(index: Any) -> Any:
-    """The connection of an adapter."""
-    return index.link if hasattr(index, "link") else index.client
+def connection_of(index: Any) -> Any:
+    """Return the connection of an adapter, whose timeout can be set."""
+    return index.redis if hasattr(index, "redis") else index.client.http
 
 
 @contextmanager
@@ -34,6 +34,6 @@ def all_closed() -> Iterator[None]:
     yield
     while OPEN:
         index = OPEN.pop()
-        link(index).close()
+        connection_of(index).close()
         if hasattr(index, "deployer"):
             index.deployer.close()

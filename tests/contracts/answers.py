@@ -33,12 +33,12 @@ class Brain:
         name = named.get("name")
         if exchange != "create" and name is not None and name != self.name:
             raise MissingError
-        made: Callable[[dict[str, str], Any], dict[str, Any] | None] = getattr(self, exchange, _nothing)
+        rows_by_id: Callable[[dict[str, str], Any], dict[str, Any] | None] = getattr(self, exchange, _nothing)
         return {
             "name": self.name,
             "count": len(self.vectors),
             "bytes": self.bytes,
-            **(made(named, body) or {}),
+            **(rows_by_id(named, body) or {}),
         }
 
     @property
@@ -89,7 +89,7 @@ class Qdrant(Brain):
         return {"hits": self.hits(body["query"], body["limit"])}
 
     def batch(self, named: dict[str, str], body: Any) -> dict[str, Any]:
-        return {"answers": [self.search(named, one) for one in body["searches"]]}
+        return {"answers": [self.search(named, item) for item in body["searches"]]}
 
 
 class Lucene(Brain):
@@ -108,16 +108,16 @@ class Lucene(Brain):
 
     def search(self, named: dict[str, str], body: Any) -> dict[str, Any]:
         if "knn" in body:
-            asked = body["knn"]
-            assert asked["k"] <= asked["num_candidates"] <= 10_000
-            hits = self.hits(asked["query_vector"], asked["k"])
+            knn = body["knn"]
+            assert knn["k"] <= knn["num_candidates"] <= 10_000
+            hits = self.hits(knn["query_vector"], knn["k"])
         else:
-            asked = body["query"]["knn"]["vector"]
-            hits = self.hits(asked["vector"], asked["k"])
+            knn = body["query"]["knn"]["vector"]
+            hits = self.hits(knn["vector"], knn["k"])
         return {"hits": hits[: body["size"]], "total": len(hits)}
 
     def batch(self, named: dict[str, str], body: Any) -> dict[str, Any]:
-        return {"answers": [self.search(named, one) for one in body[1::2]]}
+        return {"answers": [self.search(named, item) for item in body[1::2]]}
 
 
 class Weaviate(Brain):
@@ -127,9 +127,9 @@ class Weaviate(Brain):
         return {"config": self.config}
 
     def load(self, named: dict[str, str], body: Any) -> dict[str, Any]:
-        for one in body["objects"]:
-            self.vectors[UUID(one["id"]).int - 1] = one["vector"]
-        return {"made": [{"uuid": one["id"]} for one in body["objects"]]}
+        for item in body["objects"]:
+            self.vectors[UUID(item["id"]).int - 1] = item["vector"]
+        return {"made": [{"uuid": item["id"]} for item in body["objects"]]}
 
     def nodes(self, named: dict[str, str], body: Any) -> dict[str, Any]:
         ready = self.ready()
@@ -140,15 +140,15 @@ class Weaviate(Brain):
         return {"config": self.config}
 
     def search(self, named: dict[str, str], body: Any) -> dict[str, Any]:
-        found = re.search(r"(\w+)\(limit: (\d+), nearVector: \{vector: \[(.*?)\]", body["query"])
-        assert found
-        if found[1] != self.name:
+        search_hits = re.search(r"(\w+)\(limit: (\d+), nearVector: \{vector: \[(.*?)\]", body["query"])
+        assert search_hits
+        if search_hits[1] != self.name:
             raise MissingError
-        hits = self.hits([float(x) for x in found[3].split(",")], int(found[2]))
+        hits = self.hits([float(x) for x in search_hits[3].split(",")], int(search_hits[2]))
         return {"hits": [{"uuid": str(UUID(int=h["position"] + 1)), "distance": -h["score"]} for h in hits]}
 
     def batch(self, named: dict[str, str], body: Any) -> dict[str, Any]:
-        return {"answers": [self.search(named, one) for one in body]}
+        return {"answers": [self.search(named, item) for item in body]}
 
     def answer(self, exchange: str, named: dict[str, str], body: Any) -> dict[str, Any]:
         return {"config": getattr(self, "config", None), **super().answer(exchange, named, body)}
@@ -172,7 +172,7 @@ class Vespa(Brain):
         if f" from {self.name} " not in body["yql"]:
             raise MissingError
         k = re.search(r"targetHits:(\d+)", body["yql"])
-        hits = self.hits(body["input.query(asked)"], int(k[1])) if k else []
+        hits = self.hits(body["input.query(target)"], int(k[1])) if k else []
         return {"hits": hits[: body["hits"]], "total": len(hits) if k else len(self.vectors)}
 
     def size(self, named: dict[str, str], body: Any) -> dict[str, Any]:
@@ -190,12 +190,12 @@ class Redis(Brain):
     def info(self, named: dict[str, str], body: Any) -> dict[str, Any]:
         self._ours(body)
         ready = self.ready()
-        told = {"indexing": "0" if ready else "1", "percent": "1" if ready else "0.5"}
-        return {"count": str(len(self.vectors)), "megabytes": str(len(self.vectors) / 1024), **told}
+        fields = {"indexing": "0" if ready else "1", "percent": "1" if ready else "0.5"}
+        return {"count": str(len(self.vectors)), "megabytes": str(len(self.vectors) / 1024), **fields}
 
     def search(self, named: dict[str, str], body: Any) -> dict[str, Any]:
         self._ours(body)
-        query = np.frombuffer(body[body.index(b"asked") + 1], np.float32)
+        query = np.frombuffer(body[body.index(b"query") + 1], np.float32)
         hits = self.hits(query, int(body[body.index(b"k") + 1]))
         return {
             "hits": [{"key": f"{self.name}:{h['id']}", "score": str(h["score"])} for h in hits],

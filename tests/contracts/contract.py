@@ -18,8 +18,8 @@ from uuid import UUID
 HERE = Path(__file__).parent
 
 
-def _is_int(value: Any, least: int) -> bool:
-    return type(value) is int and value >= least
+def _is_int(value: Any, minimum: int) -> bool:
+    return type(value) is int and value >= minimum
 
 
 def _is_vector(value: Any) -> bool:
@@ -63,19 +63,23 @@ def problems(template: Any, value: Any, at: str = "body") -> list[str]:
     if isinstance(template, list):
         if not isinstance(value, list):
             return [f"{at}: expected a list, found {value!r}"]
-        return [said for n, x in enumerate(value) for said in problems(template[0], x, f"{at}[{n}]")]
+        return [
+            problems_found
+            for n, x in enumerate(value)
+            for problems_found in problems(template[0], x, f"{at}[{n}]")
+        ]
     return [] if _fits(template, value) else [f"{at}: expected {template!r}, found {str(value)[:60]!r}"]
 
 
 def _of_object(template: dict[str, Any], value: Any, at: str) -> list[str]:
     if not isinstance(value, dict):
         return [f"{at}: expected an object, found {value!r}"]
-    known = {key.removeprefix("?"): key for key in template}
-    made = [f"{at}.{key}: is not documented" for key in value if key not in known]
-    made += [f"{at}.{key}: is missing" for key in template if key[0] != "?" and key not in value]
-    for key in known.keys() & value.keys():
-        made += problems(template[known[key]], value[key], f"{at}.{key}")
-    return made
+    field_names = {key.removeprefix("?"): key for key in template}
+    result = [f"{at}.{key}: is not documented" for key in value if key not in field_names]
+    result += [f"{at}.{key}: is missing" for key in template if key[0] != "?" and key not in value]
+    for key in field_names.keys() & value.keys():
+        result += problems(template[field_names[key]], value[key], f"{at}.{key}")
+    return result
 
 
 def _fits(template: Any, value: Any) -> bool:
@@ -90,19 +94,21 @@ def _fits(template: Any, value: Any) -> bool:
     return KINDS[template](value)
 
 
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
+def fill_template(template: Any, values: Mapping[str, Any]) -> Any:
     """An answer with its values."""
     if isinstance(template, dict):
-        return {filled(key, values): filled(x, values) for key, x in template.items() if key != "*"}
+        return {
+            fill_template(key, values): fill_template(x, values) for key, x in template.items() if key != "*"
+        }
     if isinstance(template, list):
         if template and isinstance(template[0], dict) and "*" in template[0]:
-            return [filled(template[0], {**values, **each}) for each in values[template[0]["*"]]]
-        return [filled(x, values) for x in template]
+            return [fill_template(template[0], {**values, **each}) for each in values[template[0]["*"]]]
+        return [fill_template(x, values) for x in template]
     if not isinstance(template, str):
         return template
     if re.fullmatch(r"<\w+>", template):
         return values[template[1:-1]]
-    return re.sub(r"<(\w+)>", lambda found: str(values[found[1]]), template)
+    return re.sub(r"<(\w+)>", lambda pattern_match: str(values[pattern_match[1]]), template)
 
 
 class Request(NamedTuple):
@@ -114,7 +120,7 @@ class Request(NamedTuple):
     body: bytes
 
 
-class Checked(NamedTuple):
+class CheckedRequest(NamedTuple):
     """A request that holds to the contract: which exchange it is, what its path names, and what it says."""
 
     exchange: dict[str, Any]
@@ -128,28 +134,30 @@ class Contract:
     def __init__(self, name: str) -> None:
         self.facts: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
 
-    def checked(self, request: Request) -> Checked | list[str]:
+    def check(self, request: Request) -> CheckedRequest | list[str]:
         """The request understood, or what is wrong with it."""
         parts = urlsplit(request.path)
         for exchange in self.facts["exchanges"]:
             pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", exchange["path"])
-            found = re.fullmatch(pattern, parts.path)
-            if found and exchange["method"] == request.method:
+            pattern_match = re.fullmatch(pattern, parts.path)
+            if pattern_match and exchange["method"] == request.method:
                 wrong = problems(exchange.get("query", {}), dict(parse_qsl(parts.query)), "query")
-                body, said = _read(exchange, request)
-                return (wrong + said) or Checked(exchange, found.groupdict(), body)
+                body, problems_found = _read(exchange, request)
+                return (wrong + problems_found) or CheckedRequest(exchange, pattern_match.groupdict(), body)
         return [f"{request.method} {parts.path}: is not documented"]
 
-    def command(self, words: list[bytes]) -> Checked | list[str]:
+    def command(self, words: list[bytes]) -> CheckedRequest | list[str]:
         """A command of Redis understood, or what is wrong with it."""
         wrong: list[str] = []
         for exchange in self.facts["exchanges"]:
             template = exchange["command"]
             if template[0].encode() == words[0] and len(template) == len(words):
-                said = [p for t, w in zip(template, words, strict=True) for p in problems(t, _word(t, w), t)]
-                if not said:
-                    return Checked(exchange, {}, words)
-                wrong += said
+                problems_found = [
+                    p for t, w in zip(template, words, strict=True) for p in problems(t, _word(t, w), t)
+                ]
+                if not problems_found:
+                    return CheckedRequest(exchange, {}, words)
+                wrong += problems_found
         return wrong or [f"{words[0]!r} with {len(words)} words: is not documented"]
 
 
@@ -183,17 +191,20 @@ def _of_lines(templates: list[Any], raw: bytes) -> tuple[Any, list[str]]:
 
 def _of_files(files: dict[str, list[str]], request: Request) -> tuple[Any, list[str]]:
     with zipfile.ZipFile(io.BytesIO(request.body)) as packed:
-        found = {name: packed.read(name).decode() for name in packed.namelist()}
-    named = dict(_searched(files["services.xml"], found.get("services.xml", "")))
-    wanted = {filled(name, named) if "name" in named else name: said for name, said in files.items()}
-    wrong = [f"{name}: is missing or not documented" for name in wanted.keys() ^ found.keys()]
-    for name, patterns in wanted.items():
-        text = found.get(name, "")
+        pattern_match = {name: packed.read(name).decode() for name in packed.namelist()}
+    named = dict(find_patterns(files["services.xml"], pattern_match.get("services.xml", "")))
+    expected_words = {
+        fill_template(name, named) if "name" in named else name: problems_found
+        for name, problems_found in files.items()
+    }
+    wrong = [f"{name}: is missing or not documented" for name in expected_words.keys() ^ pattern_match.keys()]
+    for name, patterns in expected_words.items():
+        text = pattern_match.get(name, "")
         wrong += [f"{name}: lacks {p}" for p in patterns if not re.search(p, text)]
-        named |= dict(_searched(patterns, text))
+        named |= dict(find_patterns(patterns, text))
     return named, wrong
 
 
-def _searched(patterns: list[str], text: str) -> list[tuple[str, str]]:
+def find_patterns(patterns: list[str], text: str) -> list[tuple[str, str]]:
     matches = [re.search(pattern, text) for pattern in patterns]
     return [pair for match in matches if match for pair in match.groupdict().items()]

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from contracts.answers import BRAINS, Brain, MissingError
-from contracts.contract import Checked, Contract, Request, filled
+from tests.contracts.answers import BRAINS, Brain, MissingError
+from tests.contracts.contract import CheckedRequest, Contract, Request, fill_template
 
 
 class Double:
@@ -22,16 +22,16 @@ class Double:
     def __init__(self, name: str, key: str | None = None) -> None:
         self.contract, self.key = Contract(name), key
         self.brain: Brain = BRAINS[name]()
-        self.seen: list[tuple[str, Any]] = []  # exchanges by name, with what was said
+        self.exchanges: list[tuple[str, Any]] = []  # exchanges by name, with what was said
         self.raw: list[Request] = []
         self.refused: list[list[str]] = []
         self.faults: dict[str, str] = {}  # exchange: 404, 503, hang, break
         self.release = threading.Event()
         self.url = ""
 
-    def said(self, name: str) -> list[Any]:
-        """What was said in every exchange of a name."""
-        return [body for seen, body in self.seen if seen == name]
+    def exchanges_named(self, name: str) -> list[Any]:
+        """Return the bodies of all exchanges with this name."""
+        return [body for exchange, body in self.exchanges if exchange == name]
 
     def fault(self, name: str) -> str | None:
         """The fault of an exchange; `hang` waits until the test is over."""
@@ -46,44 +46,44 @@ class _Http(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: "_HttpServer"
 
-    def _handled(self) -> None:
+    def _handle(self) -> None:
         double, request = self.server.double, self._request()
         double.raw.append(request)
         auth = double.contract.facts["auth"]
         if double.key and self.headers.get(auth["header"]) != auth["value"].format(key=double.key):
-            return self._failed("401")
-        checked = double.contract.checked(request)
-        if isinstance(checked, list):
-            double.refused.append(checked)
-            return self._answered(400, {"message": "; ".join(checked)})
-        return self._fulfilled(checked)
+            return self._fail("401")
+        result = double.contract.check(request)
+        if isinstance(result, list):
+            double.refused.append(result)
+            return self._answer(400, {"message": "; ".join(result)})
+        return self._fulfil(result)
 
     def _request(self) -> Request:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         return Request(self.command, self.path, self.headers.get("Content-Type", ""), body)
 
-    def _fulfilled(self, checked: Checked) -> None:
-        double, name = self.server.double, checked.exchange["name"]
-        double.seen.append((name, checked.body))
+    def _fulfil(self, result: CheckedRequest) -> None:
+        double, name = self.server.double, result.exchange["name"]
+        double.exchanges.append((name, result.body))
         fault = double.fault(name)
         if fault in ("hang", "break"):
             self.close_connection = True
             return None
         if fault:
-            return self._failed(fault)
+            return self._fail(fault)
         try:
-            values = double.brain.answer(name, checked.named, checked.body)
+            values = double.brain.answer(name, result.named, result.body)
         except MissingError:
-            return self._failed("404")
-        return self._answered(200, filled(checked.exchange["response"], values))
+            return self._fail("404")
+        return self._answer(200, fill_template(result.exchange["response"], values))
 
-    do_GET = do_PUT = do_POST = do_DELETE = _handled  # noqa: N815  # as the base class looks for them
+    do_GET = do_PUT = do_POST = do_DELETE = _handle  # noqa: N815  # as the base class looks for them
 
-    def _failed(self, kind: str) -> None:
+    def _fail(self, kind: str) -> None:
         error = self.server.double.contract.facts["errors"][kind]
-        self._answered(error["status"], error.get("body"), error.get("text", ""))
+        self._answer(error["status"], error.get("body"), error.get("text", ""))
 
-    def _answered(self, status: int, body: Any, text: str = "") -> None:
+    def _answer(self, status: int, body: Any, text: str = "") -> None:
         raw = (text if body is None else json.dumps(body)).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(raw)))
@@ -126,25 +126,25 @@ class _Resp(socketserver.StreamRequestHandler):
     def _reply(self, words: list[bytes], allowed: bool) -> tuple[bytes | None, bool]:
         double = self.server.double
         errors = double.contract.facts["errors"]
-        checked = double.contract.command(words)
-        if isinstance(checked, list):
-            double.refused.append(checked)
-            return _packed("-ERR " + checked[0].replace("\r\n", " ")), allowed
-        name = checked.exchange["name"]
+        result = double.contract.command(words)
+        if isinstance(result, list):
+            double.refused.append(result)
+            return _encode_reply("-ERR " + result[0].replace("\r\n", " ")), allowed
+        name = result.exchange["name"]
         if name == "auth":
             right = words[-1].decode() == double.key
-            return _packed("+OK" if right else errors["wrong"]), right
+            return _encode_reply("+OK" if right else errors["wrong"]), right
         if not allowed:
-            return _packed(errors["401"]), False
-        double.seen.append((name, words))
+            return _encode_reply(errors["401"]), False
+        double.exchanges.append((name, words))
         fault = double.fault(name)
         if fault:
-            return (None if fault in ("hang", "break") else _packed(errors[fault])), True
+            return (None if fault in ("hang", "break") else _encode_reply(errors[fault])), True
         try:
             values = double.brain.answer(name, {}, words)
         except MissingError:
-            return _packed(errors["404"]), True
-        return _packed(_flat(filled(checked.exchange["reply"], values))), True
+            return _encode_reply(errors["404"]), True
+        return _encode_reply(_flat(fill_template(result.exchange["reply"], values))), True
 
 
 def _flat(reply: Any) -> Any:
@@ -154,11 +154,11 @@ def _flat(reply: Any) -> Any:
     return reply
 
 
-def _packed(reply: Any) -> bytes:
+def _encode_reply(reply: Any) -> bytes:
     if isinstance(reply, int):
         return b":%d\r\n" % reply
     if isinstance(reply, list):
-        return b"*%d\r\n" % len(reply) + b"".join(_packed(x) for x in reply)
+        return b"*%d\r\n" % len(reply) + b"".join(_encode_reply(x) for x in reply)
     if reply[:1] in ("+", "-"):
         return f"{reply}\r\n".encode()
     return b"$%d\r\n%b\r\n" % (len(reply.encode()), reply.encode())
@@ -173,7 +173,7 @@ class _RespServer(socketserver.ThreadingTCPServer):
 
 
 @contextmanager
-def doubled(name: str, key: str | None = None) -> Iterator[Double]:
+def open_double(name: str, key: str | None = None) -> Iterator[Double]:
     """A double of an engine on a port of its own, for as long as it is needed."""
     double = Double(name, key)
     server = _RespServer(double) if name == "redis" else _HttpServer(double)

@@ -3,6 +3,7 @@
 It is no index of Puck. It reads the file of vectors that the adapter wrote, as Puck does.
 """
 
+import os
 import sys
 import types
 from importlib.machinery import ModuleSpec
@@ -12,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contracts.contract import Contract, problems
+from tests.contracts.contract import Contract, problems
 
 FEATURES = ("index_path", "feature_file_name")
 
 
 class Searcher:
-    """PySearcher as documented: `build`, `init` and `search` over pointers."""
+    """PySearcher as documented and as it was found to be: `build`, `init` and `search` over pointers."""
 
     def __init__(self, module: "PuckModule") -> None:
         self.module = module
@@ -30,6 +31,10 @@ class Searcher:
             return -1
         rows = self.module.features()
         assert len(rows) == n
+        clusters = [int(self.module.flags[f"{level}_cluster_count"]) for level in ("coarse", "fine")]
+        assert len(np.unique(rows, axis=0)) > max(*clusters, 256), "the process would end"
+        np.save(self.module.index_file(), rows)
+        os.write(2, self.module.log)
         for flag in ("train_fea_file_name", "train_pq_file_name"):
             Path(self.module.flags[flag]).write_bytes(b"samples")
         return 0
@@ -46,13 +51,10 @@ class Searcher:
         assert queries.shape[0] == n
         assert labels.shape == distances.shape == (n, k)
         assert k <= int(self.module.opened["topk"])
-        rows = self.module.features()
-        if self.module.flags["ip2cos"] == "1":
-            assert np.allclose((rows**2).sum(1), 1, atol=1e-5)  # what `ip2cos` asks for
-            queries = np.hstack([queries, np.zeros((n, 1), np.float32)])
+        rows = np.load(self.module.index_file())
         assert queries.shape[1] == rows.shape[1]
         far = ((queries[:, None].astype(np.float64) - rows[None]) ** 2).sum(2)
-        order = np.argsort(far, axis=1, kind="stable")[:, :k]
+        order = np.argsort(far, axis=1, kind="stable")[:, : min(k, self.module.finds)]
         labels[:, : order.shape[1]] = order
         distances[:, : order.shape[1]] = np.take_along_axis(far, order, 1)
 
@@ -65,7 +67,7 @@ class PuckModule(types.ModuleType):
         self.known: dict[str, str] = Contract("puck").facts["flags"]
         self.flags: dict[str, str] = {}
         self.opened: dict[str, str] = {}
-        self.opens, self.fails = 0, False
+        self.opens, self.fails, self.finds, self.log = 0, False, 1_000, b""
 
     def update_gflag(self, key: str, value: str) -> None:
         """Set a flag of the process; both are text."""
@@ -83,20 +85,24 @@ class PuckModule(types.ModuleType):
         """A new searcher."""
         return Searcher(self)
 
+    def index_file(self) -> Path:
+        """The file of the index."""
+        return Path(self.flags["index_path"], "index.npy")
+
     def features(self) -> Any:
         """The vectors of the file, each after its number of dimensions."""
         folder, name = (self.flags[flag] for flag in FEATURES)
-        d = int(self.flags["feature_dim"]) + int(self.flags["ip2cos"])
+        d = int(self.flags["feature_dim"])
         raw = np.fromfile(Path(folder, name), np.int32).reshape(-1, d + 1)
         assert (raw[:, 0] == d).all()
         return raw[:, 1:].view(np.float32)
 
 
-def installed(monkeypatch: pytest.MonkeyPatch) -> PuckModule:
+def install_puck(monkeypatch: pytest.MonkeyPatch) -> PuckModule:
     """The double in the place where Puck would be imported from."""
-    made, package = PuckModule(), types.ModuleType("puck")
+    puck_module, package = PuckModule(), types.ModuleType("puck")
     package.__spec__ = ModuleSpec("puck", None)
-    package.py_puck_api = made  # type: ignore[attr-defined]
+    package.py_puck_api = puck_module  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "puck", package)
-    monkeypatch.setitem(sys.modules, "puck.py_puck_api", made)
-    return made
+    monkeypatch.setitem(sys.modules, "puck.py_puck_api", puck_module)
+    return puck_module

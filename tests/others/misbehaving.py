@@ -16,7 +16,7 @@ class Misbehaving(Index):
     """Brute force that looks at the first rows only, and does what it is told to do."""
 
     metrics: ClassVar[tuple[str, ...]] = METRICS
-    least: ClassVar[dict[str, int]] = {"rows": 20}
+    smallest_search: ClassVar[dict[str, int]] = {"rows": 20}
 
     def __init__(self, setup: Setup, *, fails: str = "", seed: int = 0) -> None:
         super().__init__(setup)
@@ -36,8 +36,8 @@ class Misbehaving(Index):
         """The nearest of the rows that are looked at."""
         _misbehave(self.failing)
         _hold(os.environ.get("HELD", ""))
-        there = self.vectors[: max(k, self.rows)]
-        scores = (there * there).sum(axis=1) - 2 * (queries @ there.T)
+        compared = self.vectors[: max(k, self.rows)]
+        scores = (compared * compared).sum(axis=1) - 2 * (queries @ compared.T)
         return np.argsort(scores, axis=1, kind="stable")[:, :k].astype(np.int64)
 
     def save(self) -> None:
@@ -73,9 +73,9 @@ class Pretending(Misbehaving):
         super().set_search(fails=fails)
 
 
-def _hold(said: str) -> None:
+def _hold(setting: str) -> None:
     """Wait, for HELD=FOLDER:PASSES, once so many passes are kept there, until there is a file FOLDER.go."""
-    folder, _, passes = said.rpartition(":")
+    folder, _, passes = setting.rpartition(":")
     while folder and len(glob(f"{folder}/trials/*/repetition-*.parquet")) >= int(passes):
         if os.path.exists(f"{folder}.go"):
             break

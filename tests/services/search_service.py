@@ -1,4 +1,4 @@
-"""A small search over HTTP: a real server process that behaves, or misbehaves, as its path says.
+"""A small search service over HTTP: a process that behaves, or fails, as the path says.
 
 Every path takes the query as `q` and the number of documents as `k` in the URL or in a JSON body, and answers
 `{"hits": [{"id": …, "score": …}], "total": n}`, but
@@ -54,31 +54,31 @@ FOREVER = 3600.0
 
 
 def ranking(query: str) -> list[tuple[str, float]]:
-    """Every document that shares words with a query, best first."""
+    """Return every document that shares words with a query, best first."""
     asked = query.lower().split()
     scores = {key: float(sum(text.split().count(word) for word in asked)) for key, text in DOCUMENTS.items()}
     return sorted(((key, score) for key, score in scores.items() if score), key=lambda pair: -pair[1])
 
 
 class State:
-    """What the server remembers."""
+    """The counters of the server."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.counts: Counter[str] = Counter()
         self.asked: dict[str, Counter[str]] = {}
         self.times: deque[float] = deque()
-        self.stalled = 0.0  # until when nobody is answered
+        self.stalled = 0.0  # no request is answered before this time
 
-    def noted(self, path: str, query: str) -> int:
-        """The number of this request among those of its path."""
+    def count_request(self, path: str, query: str) -> int:
+        """Count a request; return its number among those of its path."""
         with self.lock:
             self.counts[path] += 1
             self.asked.setdefault(path, Counter())[query] += 1
             return self.counts[path]
 
-    def allowed(self, rate: float) -> bool:
-        """Whether one more request is within a rate a second."""
+    def is_within_rate(self, rate: float) -> bool:
+        """Return whether one more request is within a rate per second."""
         with self.lock:
             now = time.monotonic()
             while self.times and now - self.times[0] > 1:
@@ -89,7 +89,7 @@ class State:
             return True
 
     def stall(self, number: int, at: int, seconds: float) -> float:
-        """How long this request has to wait."""
+        """Return how long this request has to wait."""
         with self.lock:
             if number == at:
                 self.stalled = time.monotonic() + seconds
@@ -106,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
     def handle_one_request(self) -> None:
         try:
             super().handle_one_request()
-        except ConnectionError:  # whoever asked has left
+        except ConnectionError:  # the client has disconnected
             self.close_connection = True
 
     def do_GET(self) -> None:
@@ -117,7 +117,7 @@ class Handler(BaseHTTPRequestHandler):
         self.route = parts.path
         query = str(self.given.get("q", ""))
         own = parts.path in ("/stats", "/forget")
-        self.number = 0 if own else self.server.state.noted(parts.path, query)
+        self.number = 0 if own else self.server.state.count_request(parts.path, query)
         self.found = ranking(query)
         name = "do_" + parts.path.strip("/").replace("-", "_")
         getattr(self, name, self.do_nothing)()
@@ -125,11 +125,11 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_GET  # noqa: N815  # as the base class looks for it
 
     def hit(self, key: str, score: float) -> dict[str, Any]:
-        """A document, the one that is a number as a number."""
+        """Return a hit; an id of digits becomes a number."""
         return {"id": int(key) if key.isdecimal() else key, "score": score}
 
     def answer(self, status: int = 200, body: Any = None, **headers: str) -> None:
-        """Answer in JSON."""
+        """Answer with JSON."""
         k = int(self.given.get("k", 10))
         hits = [self.hit(*pair) for pair in self.found[:k]]
         self.send(status, json.dumps(body or {"hits": hits, "total": len(self.found)}).encode(), **headers)
@@ -145,11 +145,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def due(self) -> bool:
-        """Whether it is the turn of this request to fail."""
+        """Return whether this request fails."""
         return self.number % int(self.given.get("every", 1)) == 0
 
     def seconds(self) -> float:
-        """The time that the path names."""
+        """Return the seconds that the path names."""
         return float(self.given.get("ms", 50)) / 1000
 
     def do_nothing(self) -> None:
@@ -212,7 +212,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_limited(self) -> None:
         if self.given.get("date"):
             self.answer(429, {"error": "slow down"}, Retry_After=formatdate(time.time() + 100, usegmt=True))
-        elif self.server.state.allowed(float(self.given.get("rate", 10))):
+        elif self.server.state.is_within_rate(float(self.given.get("rate", 10))):
             self.answer()
         else:
             self.answer(429, {"error": "slow down"}, Retry_After="1")
@@ -252,7 +252,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """The server, on a port of its own."""
+    """The server, on a free port."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -264,7 +264,7 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The URL of a service in a process of its own, for as long as it is needed."""
+    """Run a service in its own process; yield its URL."""
     pipe = subprocess.PIPE
     command = [sys.executable, str(Path(__file__))]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:

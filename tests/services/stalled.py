@@ -1,4 +1,4 @@
-"""A search that answers one request after another: SERVICE ms each, and STALL ms for every EVERY-th.
+"""A search service that answers one request at a time: SERVICE ms each, STALL ms for every EVERY-th.
 
 Where EVERY is 0, every request is served by itself. A real server process over a socket. The moments at which
 it is free add up without the delays of sleeping, so that the queue before it is that of the textbook.
@@ -31,7 +31,7 @@ class Server(socketserver.ThreadingTCPServer):
         self.number, self.free, self.lock = 0, 0.0, threading.Lock()
 
     def wait(self) -> None:
-        """Wait in the queue, where there is one, and until the request is served."""
+        """Wait for earlier requests, and until this one is served."""
         if not self.every:
             return time.sleep(self.service)
         with self.lock:
@@ -55,13 +55,13 @@ class Handler(socketserver.StreamRequestHandler):
                     pass
                 self.server.wait()
                 self.wfile.write(HEAD + BODY)
-        except ConnectionError:  # whoever asked has left
+        except ConnectionError:  # the client has disconnected
             pass
 
 
 @contextmanager
 def serving(service: float = 1, stall: float = 200, every: int = 500) -> Iterator[str]:
-    """The URL of a server in a process of its own, for as long as it is needed."""
+    """Run a server in its own process; yield its URL."""
     command = [sys.executable, str(Path(__file__)), str(service), str(stall), str(every)]
     with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
         assert process.stdout is not None

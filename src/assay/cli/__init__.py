@@ -1,4 +1,4 @@
-"""The command line: parse, call one function, print."""
+"""The command line: parse options, call one workflow, print the result."""
 
 import gc
 import io
@@ -6,42 +6,50 @@ import os
 import signal
 import sys
 import time
+import traceback
+import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-_BOUNCE = 1.0  # seconds in which a second Ctrl-C means no more than the first
+from assay.core.errors import OldNameWarning
+from assay.core.version import __version__
+
+_REPEAT_SECONDS = 1.0  # a second Ctrl-C within this time is ignored
 
 COMMANDS = {
     "demo": "the whole loop on built-in data",
-    "init": "look at this folder and write an assay.toml that runs",
-    "measures": "what can be measured, what for, and what to choose",
+    "init": "inspect this folder and write an assay.toml that runs",
+    "measures": "the measures, what each is for, and which to choose",
     "eval": "score runs: per query, per slice, with intervals",
-    "compare": "paired differences, tests, slices, what the change means in words",
+    "compare": "paired differences, tests, slices, and what the change means in words",
     "gate": "pass or fail a candidate by the rules in assay.toml",
     "failures": "the queries that fail, grouped, with the likely cause and the fix",
     "run": "run the search systems of assay.toml: runs, latency, cost, scores, losses",
-    "truth": "exact neighbours; `truth audit` checks someone else's",
+    "fuse": "fuse run files into one run",
+    "truth": "exact neighbours; `truth audit` checks those of a file",
     "dataset": "vectors and neighbours: export, generate, show and check them",
     "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",
-    "select": "choose an index by floors and an objective; say why the others lost",
+    "select": "choose an index by floors and an objective; explain why the others lost",
     "tune": "find the cheapest configuration that meets the floors",
-    "experiments": "what was tried, on which data, what it gave, and what broke it",
+    "experiments": "the recorded experiments: their data, their results, and what changed them",
 }
 
 
 def main() -> NoReturn:
-    """Run a command and leave with its exit code, at once: there is nothing to tear down."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take longer to start than to use
+    """Run a command and exit with its exit code at once, without tearing down the interpreter."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads take longer to start than they save
     gc.disable()
-    told = Unread(io.FileIO(2, "w", closefd=False))
-    sys.stderr = io.TextIOWrapper(told, "utf-8", "backslashreplace", line_buffering=True)
+    errors = StandardError(io.FileIO(2, "w", closefd=False))
+    sys.stderr = io.TextIOWrapper(errors, "utf-8", "backslashreplace", line_buffering=True)
     streams = (sys.stdout, sys.stderr)
     for stream in streams:
-        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # whatever the locale says
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as for a command put in the background
-        signal.signal(signal.SIGINT, Interruption())
+        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # whatever the locale is
+    warnings.formatwarning = _format_warning
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # it is ignored for background commands
+        signal.signal(signal.SIGINT, InterruptHandler())
     code = call(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over: only what was said is still to be written
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is over: only flush what it printed
     for stream in streams:
         try:
             stream.flush()
@@ -50,118 +58,135 @@ def main() -> NoReturn:
     os._exit(code)
 
 
-class Unread(io.BufferedWriter):
-    """Standard error, whose reader may leave: a night of measuring does not end with the log of it.
+_format_python_warning = warnings.formatwarning
 
-    The file below is left as it is: a Ctrl-C inside its writing would have a line written twice.
+
+def _format_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning as it is printed: one about the input of the user without a line of the program."""
+    if issubclass(category, OldNameWarning):
+        return f"warning: {message}\n"
+    return _format_python_warning(message, category, filename, lineno, line)
+
+
+class StandardError(io.BufferedWriter):
+    """Standard error that ignores a closed pipe: a long measurement does not end because its log does.
+
+    The raw file is not wrapped: a Ctrl-C inside its `write` would have a line written twice.
     """
 
     def write(self, data: Any) -> int:
-        """Write, or do as if."""
+        """Write data, or discard it if the pipe is closed."""
         try:
             return super().write(data)
         except BrokenPipeError:
-            _silence(self.fileno())
+            _discard_output(self.fileno())
             return len(data)
 
     def flush(self) -> None:
-        """Write what was held back, or do as if."""
+        """Write buffered data, or discard it if the pipe is closed."""
         try:
             super().flush()
         except BrokenPipeError:
-            _silence(self.fileno())
+            _discard_output(self.fileno())
 
 
-class Interruption:
-    """Ctrl-C, once: pressed twice in a hurry it does not cut short what the first has set going.
+class InterruptHandler:
+    """Handle Ctrl-C once: a repeated Ctrl-C does not interrupt the clean-up that the first one started.
 
-    >>> pressed = Interruption()
+    >>> handle = InterruptHandler()
     >>> try:
-    ...     pressed(2, None)
+    ...     handle(2, None)
     ... except KeyboardInterrupt:
-    ...     pressed(2, None)
+    ...     handle(2, None)
     """
 
     def __init__(self) -> None:
-        self.last = -_BOUNCE
+        self.last = -_REPEAT_SECONDS
 
     def __call__(self, number: int, frame: object) -> None:
-        """Called by the system with each Ctrl-C."""
+        """Raise KeyboardInterrupt, unless Ctrl-C was pressed a moment ago."""
         before, self.last = self.last, time.monotonic()
-        if self.last - before > _BOUNCE:
+        if self.last - before > _REPEAT_SECONDS:
             raise KeyboardInterrupt
 
 
 def call(argv: list[str]) -> int:
-    """Run a command; the result is the exit code."""
+    """Run a command and return its exit code."""
     if not argv or argv[0] in ("-h", "--help"):
         print(help_text())
         return 0
     if argv[0] == "--version":
-        from assay import __version__
-
         print(f"assay {__version__}")
         return 0
     if argv[0] not in COMMANDS:
-        return _say(f"there is no command {argv[0]!r}; there are {', '.join(COMMANDS)} (see assay --help)")
-    return _command(argv[0], argv[1:])
+        from assay.core.suggestions import did_you_mean  # loads difflib, which only this error needs
+
+        hint = did_you_mean(argv[0], COMMANDS) or f"there are {', '.join(COMMANDS)}"
+        return _print_problem(f"there is no command {argv[0]!r}; {hint} (see assay --help)")
+    return _run_command(argv[0], argv[1:])
 
 
-def _command(name: str, argv: list[str]) -> int:
+def _run_command(name: str, argv: list[str]) -> int:
     try:
         module = import_module(f"assay.cli.{name}")
         arguments = module.parser().parse_args(argv)
-        gc.freeze()  # what is loaded stays: nothing of it is worth looking through
+        gc.freeze()  # loaded modules stay: the collector need not look through them
         gc.enable()
         return int(module.command(arguments) or 0)
-    except SystemExit as left:  # argparse has said why
-        return int(left.code or 0)
-    except BrokenPipeError:  # whoever read us has seen enough
+    except SystemExit as exit_request:  # argparse has printed why
+        return int(exit_request.code or 0)
+    except BrokenPipeError:  # the reader of the output has closed it
         close_output()
         return 0
-    except OSError as error:  # a disk that is full, for one
-        return _say(f"assay {name}: {error}")
+    except OSError as error:  # such as a full disk
+        return _print_problem(f"assay {name}: {error}")
     except KeyboardInterrupt:
-        return _say("interrupted", 130)
+        return _print_problem("interrupted", 130)
     except Exception as error:
         code = getattr(error, "exit_code", None)
-        return _fault(name) if code is None else _say(f"assay {name}: {error}", code)
+        return _report_fault(name) if code is None else _print_problem(f"assay {name}: {error}", code)
 
 
 def show(text: str) -> None:
-    """Print a result; a reader who has seen enough does not keep what follows from being done."""
+    """Print a result; if its reader has closed the pipe, what follows is still done."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
         close_output()
 
 
+def print_notes(notes: Sequence[str], is_after_table: bool = False) -> None:
+    """Print notes on standard error, after a table separated by an empty line."""
+    if notes:
+        print("\n" * is_after_table + "\n".join(notes), file=sys.stderr)
+
+
 def close_output() -> None:
-    """Send what is still to be printed nowhere: nobody reads it."""
-    _silence(1)
+    """Discard what is still to be printed: nobody reads it."""
+    _discard_output(1)
 
 
-def _silence(descriptor: int) -> None:
+def _discard_output(descriptor: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
-def _fault(name: str) -> int:
-    """Say where a fault of the program is; it leaves with a code of its own, not that of a failed gate."""
-    import traceback
-
+def _report_fault(name: str) -> int:
+    """Print where a fault of the program is; its exit code differs from that of a failed gate."""
     traceback.print_exc()
-    return _say(f"assay {name}: this is a fault of Assay; please report what stands above", 70)
+    return _print_problem(f"assay {name}: this is a fault of Assay; please report the traceback above", 70)
 
 
-def _say(problem: str, code: int = 2) -> int:
+def _print_problem(problem: str, code: int = 2) -> int:
     print(problem, file=sys.stderr)
     return code
 
 
 def help_text() -> str:
-    """What `assay --help` prints."""
+    """Return what `assay --help` prints."""
     width = max(map(len, COMMANDS))
-    commands = "\n".join(f"  assay {name:<{width}}  {what}" for name, what in COMMANDS.items())
+    commands = "\n".join(f"  assay {name:<{width}}  {purpose}" for name, purpose in COMMANDS.items())
     return f"""Assay tells whether a search is good, for whom it fails, whether a change is real and may ship.
 
 {commands}

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any
 
-from assay.cli import show
-from assay.cli.inputs import Inputs, add_inputs, configurations, watched
+from assay.cli import print_notes
+from assay.cli.inputs import add_inputs, add_score_order, score_order, table_files
+from assay.cli.output import show_result
 from assay.cli.parsers import add_config, add_format, add_intervals, add_measures, add_qrels, make_parser
-from assay.cli.saving import add_saving, digested, save
-from assay.core.errors import InputError
-from assay.core.groups import Blocks
-from assay.evaluation.compare import COMPARED, MARGIN, Comparisons, compare
-from assay.stats.families import CORRECTIONS
-from assay.stats.paired import TESTS
-from assay.views import FORMATS
-from assay.views.compare import comparison
+from assay.cli.progress import watch_run
+from assay.cli.saving import add_saving, save_recordings, save_request
+from assay.views.compare import render_comparison
+from assay.views.evaluation import FORMATS
+from assay.views.notes import warning_notes
+from assay.workflows.compare import (
+    COMPARISON_MEASURES,
+    CORRECTIONS,
+    DEFAULT_MARGIN,
+    TESTS,
+    CompareRequest,
+    compare,
+)
 
 _EXAMPLES = """examples:
   assay compare qrels.txt main.run branch.run
@@ -25,88 +29,86 @@ _EXAMPLES = """examples:
   assay compare qrels.txt main.run branch.run --test randomisation --margin 0.02
   assay compare qrels.txt main.run branch.run --config main.toml --config branch.toml --format md
 
-A difference is `same` where it is shown to lie within ±margin, `better` or `worse` where it is shown
-after correction, and `open` where the queries cannot tell.
+A difference is `same` if it is shown to lie within ±margin, `better` or `worse` if that is shown after
+correction, and `open` if neither is shown.
 
-exit codes: 0 done; 2 wrong use or bad input; 3 nothing can be said (no query in common)
+exit codes: 0 success; 2 wrong use or bad input; 3 nothing to compare (no query in common)
 """
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    made = make_parser(
+    """Return the parser of the command."""
+    options = make_parser(
         "compare",
-        "Compare runs: paired differences, tests, slices, what the change means in words.",
+        "Compare runs: paired differences, tests, slices, and what the change means in words.",
         _EXAMPLES,
     )
-    add_qrels(made)
-    made.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
-    made.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs that may replace it")
-    add_measures(made, COMPARED)
-    add_inputs(made)
-    made.add_argument(
+    add_qrels(options)
+    options.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
+    options.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs that may replace it")
+    add_measures(options, COMPARISON_MEASURES)
+    add_inputs(options)
+    add_score_order(options)
+    options.add_argument(
         "--test",
         choices=tuple(TESTS),
         default="t",
         help="of means (default: t); shares are tested by McNemar",
     )
-    made.add_argument(
+    options.add_argument(
         "--correction", choices=CORRECTIONS, default="holm", help="for many questions (default: holm)"
     )
-    made.add_argument(
-        "--margin", type=float, default=MARGIN, metavar="X", help=f"what matters (default: {MARGIN})"
+    options.add_argument(
+        "--margin",
+        type=float,
+        default=DEFAULT_MARGIN,
+        metavar="X",
+        help=f"smallest difference that matters (default: {DEFAULT_MARGIN})",
     )
-    made.add_argument(
+    options.add_argument(
         "--permutations", type=int, metavar="N", help="of randomisation and bootstrap (default: 100000)"
     )
-    made.add_argument(
+    options.add_argument(
         "--only-common", action="store_true", help="leave out judged queries missing from any of the runs"
     )
-    add_config(made)
-    add_saving(made)
-    made.add_argument(
+    add_config(options)
+    add_saving(options)
+    options.add_argument(
         "--movers", type=int, default=3, metavar="N", help="how many winners and losers to name (default: 3)"
     )
-    add_format(made, FORMATS)
-    add_intervals(made)
-    return made
+    add_format(options, FORMATS)
+    add_intervals(options)
+    return options
 
 
 def command(arguments: argparse.Namespace) -> None:
     """Compare the runs and print the result."""
-    arguments.runs = [arguments.baseline, *arguments.candidates]
-    if arguments.movers < 0:
-        raise InputError(f"--movers must be 0 or more, found {arguments.movers}")
-    inputs = Inputs.of(arguments)
-    settings = configurations(arguments.config, [run.name for run in inputs.runs])
-    runs = digested(arguments, inputs.runs)
-    made = _compared(inputs, runs, settings, arguments)
-    show(comparison(made, arguments.format, inputs.texts(), arguments.movers))
-    result = {"readings": [reading.text for reading in made.readings]}
-    save(arguments, inputs, made.evaluations, runs, "compare", settings, result)
-
-
-def _compared(
-    inputs: Inputs,
-    runs: list[Blocks],
-    settings: Mapping[str, Mapping[str, Any]],
-    arguments: argparse.Namespace,
-) -> Comparisons:
-    baseline, *candidates = watched(runs)
-    return compare(
-        inputs.qrels,
-        baseline,
-        candidates,
-        arguments.measure or COMPARED,
-        inputs.queries,
-        arguments.by,
-        documents=inputs.documents,
-        only_common=arguments.only_common,
-        configurations=settings,
+    saving = save_request(arguments, run_count=1 + len(arguments.candidates))
+    request = CompareRequest(
+        files=table_files(arguments, [arguments.baseline, *arguments.candidates]),
+        measures=arguments.measure or COMPARISON_MEASURES,
+        by=arguments.by,
         test=arguments.test,
         correction=arguments.correction,
         margin=arguments.margin,
+        permutations=arguments.permutations,
+        only_common=arguments.only_common,
+        movers=arguments.movers,
         level=arguments.level,
         seed=arguments.seed,
-        permutations=arguments.permutations,
+        order=score_order(arguments),
+        config=arguments.config,
+        params=arguments.param,
+        with_recordings=saving is not None,
+        with_digests=arguments.format == "html",
     )
+    result = compare(request, watch_run)
+    show_result(
+        result,
+        arguments.format,
+        lambda style: render_comparison(
+            result.comparisons, style, result.texts, request.movers, result.digests
+        ),
+    )
+    save_recordings(saving, result.recordings)
+    print_notes(warning_notes(result.comparisons.evaluations), is_after_table=arguments.format == "table")

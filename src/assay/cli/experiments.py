@@ -1,34 +1,61 @@
-"""assay experiments: what was tried, on which data, what it gave, and what broke it."""
+"""assay experiments: list, show, follow, compare and watch recorded experiments."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import timedelta
 
-from assay.cli import show, stores
-from assay.cli.parsers import add_commands, add_format, add_store, make_parser
-from assay.cli.stores import opened
-from assay.core.errors import InputError, UndecidableError
-from assay.core.records import Experiment
-from assay.core.tables import Scores
-from assay.core.trends import Trend
-from assay.evaluation.compare import MARGIN, Comparisons, Options, compare_scores
-from assay.evaluation.configuration import differing
-from assay.measures import parse
-from assay.stats.families import CORRECTIONS
-from assay.stats.paired import TESTS
-from assay.store.comparable import reasons
-from assay.store.store import Store
-from assay.store.trends import AGAINST, setup, trend, watch
+from assay.cli import exchange
+from assay.cli.output import show_result
+from assay.cli.parsers import (
+    Subcommand,
+    add_format,
+    add_store,
+    add_subcommands,
+    make_parser,
+    run_subcommand,
+)
+from assay.evaluation.compare import DEFAULT_MARGIN
+from assay.evaluation.trends import REFERENCES
+from assay.stats.corrections import CORRECTIONS
+from assay.stats.paired_tests import TESTS
 from assay.views import FORMATS
-from assay.views import experiments as views
-from assay.views.compare import comparison
+from assay.views.compare import render_comparison
+from assay.views.experiments import (
+    render_differences,
+    render_experiment,
+    render_experiments,
+    render_trend,
+)
+from assay.views.trends import describe_reason, describe_status
+from assay.workflows.experiments import (
+    DEFAULT_LIMIT,
+    CompareExperimentsRequest,
+    DeleteRequest,
+    ExperimentChange,
+    GarbageRequest,
+    ListExperimentsRequest,
+    NoteRequest,
+    PinRequest,
+    ShowExperimentsRequest,
+    TagRequest,
+    TrendRequest,
+    WatchRequest,
+    collect_garbage,
+    compare_experiments,
+    delete_experiment,
+    follow_trend,
+    list_experiments,
+    note_experiment,
+    pin_experiment,
+    show_experiments,
+    tag_experiment,
+    watch_experiments,
+)
 
 _EXAMPLES = """examples:
   assay experiments list --where "metrics.nDCG@10 > 0.4 and params.index_type = 'hnsw'"
+  assay experiments list --sort latency.p95_ms --column latency.p95_ms --column params.index.ef
   assay experiments show nightly
   assay experiments show nightly 7fk2m9qxwa
   assay experiments trend -m nDCG@10 --name nightly
@@ -42,305 +69,307 @@ _EXAMPLES = """examples:
   assay experiments gc
 
 An experiment is named by its id, or by its name: the newest of that name. `assay experiments COMMAND --help`
-shows the options of each. Experiments come from --save of the other commands.
+shows the options of each. Other commands record experiments with --save.
 
 exit codes: 0 done; 1 a regression (watch); 2 wrong use or bad input; 3 cannot be decided, or must not be
 compared
 """
-LIMIT = 20
+_OLD_REFERENCE = "regime"  # the name of `level` before version 0.2
+_CHANGES = {"deleted": "deleted (undelete restores it)"}
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    made = make_parser(
-        "experiments", "What was tried, on which data, what it gave, and what broke it.", _EXAMPLES
+    group = make_parser(
+        "experiments", "Recorded experiments: what was measured, on which data, with which result.", _EXAMPLES
     )
-    every = ACTIONS | stores.ACTIONS
-    named = {name: what for name, (_, _, what) in every.items()}
-    for name, part in zip(named, add_commands(made, named, _EXAMPLES), strict=True):
-        if name in ACTIONS:
-            add_store(part)
-        every[name][1](part)
-    return made
+    parsers = add_subcommands(group, SUBCOMMANDS | exchange.SUBCOMMANDS, _EXAMPLES)
+    for name in SUBCOMMANDS:
+        add_store(parsers[name])
+    return group
 
 
-def command(arguments: argparse.Namespace) -> int:
-    """Do what was asked of the store; the result is the exit code."""
-    if arguments.action in stores.ACTIONS:
-        stores.ACTIONS[arguments.action][0](arguments)
-        return 0
-    with opened(arguments) as store:
-        return ACTIONS[arguments.action][0](store, arguments)
+command = run_subcommand
 
 
-def _list_options(part: argparse.ArgumentParser) -> None:
-    _where(part)
-    part.add_argument(
-        "-m", "--measure", action="append", default=[], metavar="MEASURE", help="to show, may be repeated"
-    )
-    part.add_argument("--limit", type=_positive, default=LIMIT, metavar="N", help=f"(default: {LIMIT})")
-    part.add_argument("--deleted", action="store_true", help="those that were deleted")
-    add_format(part, FORMATS)
-
-
-def _list(store: Store, arguments: argparse.Namespace) -> int:
-    measures = [str(parse(text)) for text in arguments.measure]
-    found = store.list(
-        arguments.where,
-        names=arguments.name,
-        deleted=arguments.deleted,
-        limit=arguments.limit + 1,
-        metrics_of=measures or None,
-    )
-    if len(found) > arguments.limit:
-        print(f"the newest {arguments.limit} are shown; --limit shows more", file=sys.stderr)
-    show(views.listing(found[: arguments.limit], arguments.format, measures))
-    return 0
-
-
-def _where(part: argparse.ArgumentParser) -> None:
+def _add_list_options(part: argparse.ArgumentParser) -> None:
     part.add_argument(
         "--where", default="", metavar="FILTER", help="such as: metrics.nDCG@10 > 0.4 and params.top_k = 10"
     )
     part.add_argument(
-        "--name", action="append", default=[], metavar="NAME", help="of this name, may be repeated"
+        "--name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="experiments of this name; may be repeated",
     )
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number of 1 or more, found {text!r}")
-    return int(text)
-
-
-def _show_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument(
-        "names", metavar="EXPERIMENT", nargs="+", help="its name or id; of several, only what differs"
-    )
-    add_format(part, FORMATS)
-
-
-def _show(store: Store, arguments: argparse.Namespace) -> int:
-    found = [store.get(name) for name in arguments.names]
-    one = len(found) == 1
-    show(views.experiment(found[0], arguments.format) if one else views.differences(found, arguments.format))
-    return 0
-
-
-def _trend_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument(
-        "-m", "--measure", default="nDCG@10", metavar="MEASURE", help="what to follow (default: nDCG@10)"
-    )
-    part.add_argument("--name", metavar="NAME", help="the system to follow")
-    part.add_argument("--where", default="", metavar="FILTER", help="the experiments to follow")
-    part.add_argument("--by", default="", metavar="COLUMN=VALUE", help="one slice, such as category=faq")
-    part.add_argument("--limit", type=_positive, metavar="N", help="only the newest (default: all)")
-    add_format(part, FORMATS)
-
-
-def _trend(store: Store, arguments: argparse.Namespace) -> int:
-    show(views.trend(_followed(store, arguments), arguments.format))
-    return 0
-
-
-def _followed(store: Store, arguments: argparse.Namespace) -> Trend:
-    column, equals, value = arguments.by.partition("=")
-    if bool(arguments.by) != bool(column and equals and value):
-        raise InputError(f"--by expects a slice such as category=faq, found {arguments.by!r}")
-    return trend(
-        store,
-        arguments.measure,
-        column=column,
-        value=value,
-        name=arguments.name,
-        where=arguments.where,
-        limit=arguments.limit,
-    )
-
-
-def _watch_options(part: argparse.ArgumentParser) -> None:
-    _trend_options(part)
-    part.add_argument(
-        "--against",
-        choices=AGAINST,
-        default="regime",
-        help="the points since the last change (default), the best, or the point before",
-    )
-    part.add_argument(
-        "--margin", type=float, default=0.0, metavar="X", help="a loss that does not matter (default: 0)"
-    )
-
-
-def _watch(store: Store, arguments: argparse.Namespace) -> int:
-    made = _followed(store, arguments)
-    names = dict.fromkeys(point.name for point in made.points)
-    if len(names) > 1 and not arguments.name and not arguments.where:
-        raise InputError(f"expected one system to watch, found {', '.join(names)}: say which with --name")
-    status = watch(made, arguments.against, arguments.margin)
-    show(views.trend(made, arguments.format, status))
-    if arguments.format != "table":
-        print(f"{status.state}: {status.text}", file=sys.stderr)
-    return status.exit_code
-
-
-def _compare_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument("baseline", metavar="BASELINE", help="the name or id of the experiment to compare with")
-    part.add_argument("candidate", metavar="CANDIDATE", help="the name or id of the other")
     part.add_argument(
         "-m",
         "--measure",
         action="append",
         default=[],
         metavar="MEASURE",
-        help="to compare by, may be repeated (default: all that both have)",
+        help="measure to show; may be repeated",
     )
-    part.add_argument("--anyway", action="store_true", help="compare also what is not comparable")
-    part.add_argument("--test", choices=tuple(TESTS), default="t", help="of means (default: t)")
-    part.add_argument("--correction", choices=CORRECTIONS, default="holm", help="(default: holm)")
     part.add_argument(
-        "--margin", type=float, default=MARGIN, metavar="X", help=f"what matters (default: {MARGIN})"
+        "--column",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="value to show beside the measures: latency.KEY, figures.KEY or params.KEY; may be repeated "
+        "(default: latency.p95_ms and figures.cost_per_1k_queries, if there are any)",
     )
-    part.add_argument("--level", type=float, default=0.95, metavar="L", help="(default: 0.95)")
+    part.add_argument(
+        "--sort",
+        default="",
+        metavar="FIELD",
+        help="the best first, by a measure (high first), latency.KEY or figures.KEY (low first)",
+    )
+    part.add_argument("--reverse", action="store_true", help="with --sort, the worst first")
+    part.add_argument(
+        "--limit",
+        type=_parse_positive,
+        default=DEFAULT_LIMIT,
+        metavar="N",
+        help=f"number of experiments (default: {DEFAULT_LIMIT})",
+    )
+    part.add_argument("--deleted", action="store_true", help="list deleted experiments")
     add_format(part, FORMATS)
 
 
-def _compare(store: Store, arguments: argparse.Namespace) -> int:
-    a, b = store.get(arguments.baseline), store.get(arguments.candidate)
-    if a.id == b.id:
-        raise InputError(f"{arguments.baseline} and {arguments.candidate} are the same experiment, {a.id}")
-    measures = [str(parse(text)) for text in arguments.measure]
-    _check(a, b, measures, arguments.anyway)
-    options = Options(arguments.test, arguments.correction, arguments.margin, arguments.level)
-    show(comparison(_compared(store, a, b, measures, options), arguments.format))
+def _list(arguments: argparse.Namespace) -> int:
+    result = list_experiments(
+        ListExperimentsRequest(
+            where=arguments.where,
+            names=arguments.name,
+            measures=arguments.measure,
+            columns=arguments.column,
+            sort=arguments.sort,
+            reverse=arguments.reverse,
+            limit=arguments.limit,
+            deleted=arguments.deleted,
+            store=arguments.store,
+        )
+    )
+    if result.has_more:
+        which = "first" if arguments.sort else "newest"
+        print(f"the {which} {arguments.limit} are shown; --limit shows more", file=sys.stderr)
+    show_result(
+        result,
+        arguments.format,
+        lambda style: render_experiments(result.experiments, style, result.fields),
+    )
     return 0
 
 
-def _check(a: Experiment, b: Experiment, measures: list[str], anyway: bool) -> None:
-    """Refuse what is not comparable, or warn of it."""
-    asked: list[str | None] = [*measures] or [None]
-    found = [reason for measure in asked for reason in reasons(a, b, measure)]
-    said = list(dict.fromkeys(reason.text for reason in found if reason.blocks))
-    listed = "".join(f"\n  {text}" for text in said)
-    if said and not anyway:
-        raise UndecidableError(
-            f"{a.name} ({a.id}) and {b.name} ({b.id}) are not comparable:{listed}\n"
-            "compare by what both have with -m, or all the same with --anyway"
+def _parse_positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of 1 or more, found {text!r}")
+    return int(text)
+
+
+def _add_show_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument(
+        "names",
+        metavar="EXPERIMENT",
+        nargs="+",
+        help="name or id; of several, only differences are shown",
+    )
+    add_format(part, FORMATS)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    result = show_experiments(ShowExperimentsRequest(names=arguments.names, store=arguments.store))
+    first, *others = result.experiments
+
+    def render(style: str) -> str:
+        return render_differences(result.experiments, style) if others else render_experiment(first, style)
+
+    show_result(result, arguments.format, render)
+    return 0
+
+
+def _add_trend_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument(
+        "-m", "--measure", default="nDCG@10", metavar="MEASURE", help="measure to follow (default: nDCG@10)"
+    )
+    part.add_argument("--name", metavar="NAME", help="the system to follow")
+    part.add_argument("--where", default="", metavar="FILTER", help="filter of the experiments to follow")
+    part.add_argument("--by", default="", metavar="COLUMN=VALUE", help="one slice, such as category=faq")
+    part.add_argument(
+        "--limit", type=_parse_positive, metavar="N", help="only the newest N experiments (default: all)"
+    )
+    add_format(part, FORMATS)
+
+
+def _trend(arguments: argparse.Namespace) -> int:
+    names = ("measure", "name", "where", "by", "limit", "store")
+    result = follow_trend(TrendRequest(**{name: getattr(arguments, name) for name in names}))
+    show_result(result, arguments.format, lambda style: render_trend(result.trend, style))
+    return 0
+
+
+def _add_watch_options(part: argparse.ArgumentParser) -> None:
+    _add_trend_options(part)
+    part.add_argument(
+        "--against",
+        choices=(*REFERENCES, _OLD_REFERENCE),
+        default=REFERENCES[0],
+        metavar=f"{{{','.join(REFERENCES)}}}",
+        help="compare with the level since the last change (default), the best experiment, or the one before",
+    )
+    part.add_argument(
+        "--margin", type=float, default=0.0, metavar="X", help="a loss that does not matter (default: 0)"
+    )
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    if arguments.against == _OLD_REFERENCE:
+        print(
+            f"warning: --against {_OLD_REFERENCE} is now --against {REFERENCES[0]}; "
+            "the old name will be removed in the next version",
+            file=sys.stderr,
         )
-    if said:
+        arguments.against = REFERENCES[0]
+    names = ("measure", "name", "where", "by", "limit", "store", "against", "margin")
+    result = watch_experiments(WatchRequest(**{name: getattr(arguments, name) for name in names}))
+    show_result(result, arguments.format, lambda style: render_trend(result.trend, style, result.status))
+    if arguments.format != "table" and result.status:
+        print(f"{result.status.state}: {describe_status(result.status)}", file=sys.stderr)
+    return result.exit_code
+
+
+def _add_compare_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument("baseline", metavar="BASELINE", help="name or id of the experiment to compare with")
+    part.add_argument("candidate", metavar="CANDIDATE", help="name or id of the other experiment")
+    part.add_argument(
+        "-m",
+        "--measure",
+        action="append",
+        default=[],
+        metavar="MEASURE",
+        help="measure to compare by; may be repeated (default: all that both have)",
+    )
+    part.add_argument("--anyway", action="store_true", help="compare even if they are not comparable")
+    part.add_argument("--test", choices=tuple(TESTS), default="t", help="test of means (default: t)")
+    part.add_argument(
+        "--correction",
+        choices=CORRECTIONS,
+        default="holm",
+        help="correction for multiple comparisons (default: holm)",
+    )
+    part.add_argument(
+        "--margin",
+        type=float,
+        default=DEFAULT_MARGIN,
+        metavar="X",
+        help=f"smallest difference that matters (default: {DEFAULT_MARGIN})",
+    )
+    part.add_argument(
+        "--level", type=float, default=0.95, metavar="L", help="level of the intervals (default: 0.95)"
+    )
+    add_format(part, FORMATS)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    names = ("baseline", "candidate", "anyway", "test", "correction", "margin", "level", "store")
+    options = {name: getattr(arguments, name) for name in names}
+    result = compare_experiments(CompareExperimentsRequest(measures=arguments.measure, **options))
+    if result.blocking:
+        listed = "".join(f"\n  {text}" for text in dict.fromkeys(map(describe_reason, result.blocking)))
         print(f"warning: compared although they are not comparable:{listed}", file=sys.stderr)
-    for text in dict.fromkeys(reason.text for reason in found if not reason.blocks):
+    for text in dict.fromkeys(map(describe_reason, result.remarks)):
         print(f"note: {text}", file=sys.stderr)
-
-
-def _compared(
-    store: Store, a: Experiment, b: Experiment, measures: list[str], options: Options
-) -> Comparisons:
-    """The comparison of the scores that are kept of two experiments, with what differs in their settings."""
-    names = [a.name, b.name] if a.name != b.name else [f"{e.name} ({e.id})" for e in (a, b)]
-    before, after = (_scores(store, e, measures) for e in (a, b))
-    made = compare_scores(before, {names[1]: after}, baseline_name=names[0], options=options)
-    return replace(made, configuration=differing(dict(zip(names, map(setup, (a, b)), strict=True))))
-
-
-def _scores(store: Store, e: Experiment, measures: list[str]) -> Scores:
-    found = store.scores(e)
-    if found is None:
-        raise UndecidableError(
-            f"{e.name} ({e.id}) was saved without the scores of its queries: only its means are known, "
-            "and they cannot be paired"
-        )
-    missing = [name for name in measures if name not in found.values]
-    if missing:
-        raise UndecidableError(f"{e.name} ({e.id}) has no scores of {', '.join(missing)}")
-    return Scores(found.query_ids, {name: found[name] for name in measures or found.values})
-
-
-def _one(part: argparse.ArgumentParser) -> None:
-    part.add_argument("name", metavar="EXPERIMENT", help="its name (the newest of it) or id")
-
-
-def _note_options(part: argparse.ArgumentParser) -> None:
-    _one(part)
-    part.add_argument("text", metavar="TEXT", help="in place of what was noted before")
-
-
-def _note(store: Store, arguments: argparse.Namespace) -> int:
-    return _said("noted", store.link(arguments.name, note=arguments.text))
-
-
-def _tag_options(part: argparse.ArgumentParser) -> None:
-    _one(part)
-    part.add_argument("tags", metavar="TAG", nargs="+", help="to add")
-    part.add_argument("--remove", action="store_true", help="remove them instead")
-
-
-def _tag(store: Store, arguments: argparse.Namespace) -> int:
-    if arguments.remove:
-        return _said("untagged", store.link(arguments.name, drop_tags=arguments.tags))
-    return _said("tagged", store.link(arguments.name, add_tags=arguments.tags))
-
-
-def _pin(store: Store, arguments: argparse.Namespace) -> int:
-    return _said("pinned", store.link(arguments.name, pinned=True))
-
-
-def _unpin(store: Store, arguments: argparse.Namespace) -> int:
-    return _said("unpinned", store.link(arguments.name, pinned=False))
-
-
-def _delete(store: Store, arguments: argparse.Namespace) -> int:
-    return _said("deleted (undelete brings it back)", store.drop(arguments.name))
-
-
-def _undelete(store: Store, arguments: argparse.Namespace) -> int:
-    return _said("back again", store.drop(arguments.name, restore=True))
-
-
-def _said(what: str, e: Experiment) -> int:
-    print(f"{what}: {e.name} ({e.id})", file=sys.stderr)
+    show_result(result, arguments.format, lambda style: render_comparison(result.comparisons, style))
     return 0
 
 
-def _gc_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument("--yes", action="store_true", help="do it; without this, only say what would go")
-    part.add_argument("--purge", action="store_true", help="forget deleted experiments for good as well")
+def _add_experiment(part: argparse.ArgumentParser) -> None:
+    part.add_argument("experiment", metavar="EXPERIMENT", help="its name (the newest of it) or id")
+
+
+def _add_note_options(part: argparse.ArgumentParser) -> None:
+    _add_experiment(part)
+    part.add_argument("text", metavar="TEXT", help="replaces the note that is there")
+
+
+def _note(arguments: argparse.Namespace) -> int:
+    request = NoteRequest(experiment=arguments.experiment, text=arguments.text, store=arguments.store)
+    return _print_change(note_experiment(request))
+
+
+def _add_tag_options(part: argparse.ArgumentParser) -> None:
+    _add_experiment(part)
+    part.add_argument("tags", metavar="TAG", nargs="+", help="tag to add")
+    part.add_argument("--remove", action="store_true", help="remove the tags instead")
+
+
+def _tag(arguments: argparse.Namespace) -> int:
+    names = ("experiment", "tags", "remove", "store")
+    return _print_change(tag_experiment(TagRequest(**{name: getattr(arguments, name) for name in names})))
+
+
+def _pin(arguments: argparse.Namespace) -> int:
+    pinned = arguments.action == "pin"
+    request = PinRequest(experiment=arguments.experiment, pinned=pinned, store=arguments.store)
+    return _print_change(pin_experiment(request))
+
+
+def _delete(arguments: argparse.Namespace) -> int:
+    restore = arguments.action == "undelete"
+    request = DeleteRequest(experiment=arguments.experiment, restore=restore, store=arguments.store)
+    return _print_change(delete_experiment(request))
+
+
+def _print_change(result: ExperimentChange) -> int:
+    change = _CHANGES.get(result.change, result.change)
+    print(f"{change}: {result.name} ({result.id})", file=sys.stderr)
+    return 0
+
+
+def _add_gc_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument("--yes", action="store_true", help="remove them; without this, they are only counted")
+    part.add_argument("--purge", action="store_true", help="also remove deleted experiments for good")
     part.add_argument(
         "--older",
         type=float,
         default=1.0,
         metavar="HOURS",
-        help="leave younger tables: they may be of an experiment that is being saved (default: 1)",
+        help="keep younger tables: they may belong to an experiment that is being saved (default: 1)",
     )
 
 
-def _gc(store: Store, arguments: argparse.Namespace) -> int:
-    older = timedelta(hours=arguments.older)
-    done = "" if arguments.yes else "to be "
-    if arguments.purge:
-        count = store.purge() if arguments.yes else len(store.list(deleted=True))
-        print(f"deleted experiments {done}forgotten: {count:,}")
-    found = store.clean(older) if arguments.yes else store.garbage(older)
-    size = sum(table.size for table in found)
-    print(f"tables {done}removed that no experiment refers to: {len(found):,} ({size:,} bytes)")
-    if not arguments.yes:
-        print("nothing was done; --yes does it", file=sys.stderr)
+def _gc(arguments: argparse.Namespace) -> int:
+    names = ("yes", "purge", "older", "store")
+    result = collect_garbage(GarbageRequest(**{name: getattr(arguments, name) for name in names}))
+    prefix = "" if result.is_removed else "to be "
+    if result.purged is not None:
+        print(f"deleted experiments {prefix}removed for good: {result.purged:,}")
+    print(f"unused tables {prefix}removed: {result.tables:,} ({result.size:,} bytes)")
+    if not result.is_removed:
+        print("nothing was removed; --yes removes it", file=sys.stderr)
     return 0
 
 
-ACTIONS: dict[
-    str,
-    tuple[Callable[[Store, argparse.Namespace], int], Callable[[argparse.ArgumentParser], None], str],
-] = {
-    "list": (_list, _list_options, "experiments, the newest first"),
-    "show": (_show, _show_options, "all of one experiment, or what differs between several"),
-    "trend": (_trend, _trend_options, "one measure over time, with breaks, changes and what changed"),
-    "compare": (_compare, _compare_options, "two experiments query by query, if they are comparable"),
-    "watch": (_watch, _watch_options, "leave with 1 where the newest is a regression beyond noise"),
-    "note": (_note, _note_options, "write a note on an experiment"),
-    "tag": (_tag, _tag_options, "add tags to an experiment, or remove them"),
-    "pin": (_pin, _one, "keep an experiment from being deleted"),
-    "unpin": (_unpin, _one, "let an experiment be deleted again"),
-    "delete": (_delete, _one, "take an experiment out of sight"),
-    "undelete": (_undelete, _one, "bring a deleted experiment back, by its id"),
-    "gc": (_gc, _gc_options, "remove the tables that no experiment refers to (a dry run without --yes)"),
+SUBCOMMANDS = {
+    "list": Subcommand(_list, _add_list_options, "list experiments, the newest first"),
+    "show": Subcommand(
+        _show, _add_show_options, "show one experiment in full, or the differences between several"
+    ),
+    "trend": Subcommand(
+        _trend, _add_trend_options, "show one measure over time, with breaks, changes and settings"
+    ),
+    "compare": Subcommand(
+        _compare, _add_compare_options, "compare two experiments query by query, if comparable"
+    ),
+    "watch": Subcommand(_watch, _add_watch_options, "exit with 1 if the newest is a regression beyond noise"),
+    "note": Subcommand(_note, _add_note_options, "write a note on an experiment"),
+    "tag": Subcommand(_tag, _add_tag_options, "add tags to an experiment, or remove them"),
+    "pin": Subcommand(_pin, _add_experiment, "keep an experiment from being deleted"),
+    "unpin": Subcommand(_pin, _add_experiment, "allow an experiment to be deleted again"),
+    "delete": Subcommand(_delete, _add_experiment, "hide an experiment from lists and trends"),
+    "undelete": Subcommand(_delete, _add_experiment, "restore a deleted experiment, by its id"),
+    "gc": Subcommand(
+        _gc, _add_gc_options, "remove tables that no experiment refers to (a dry run without --yes)"
+    ),
 }

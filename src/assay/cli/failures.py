@@ -1,19 +1,19 @@
-"""assay failures: the queries that fail, and likely why."""
+"""assay failures: the queries that fail, and their likely causes."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 
-from assay.cli import show
-from assay.cli.inputs import Inputs, add_inputs, configurations, watched
+from assay.cli import print_notes
+from assay.cli.inputs import add_inputs, add_score_order, score_order, table_files
+from assay.cli.output import show_result
 from assay.cli.parsers import add_config, add_format, add_intervals, add_qrels, add_slices, make_parser
-from assay.cli.saving import add_saving, digested, save
-from assay.core.errors import InputError
-from assay.core.groups import Blocks
-from assay.evaluation.failures import DEPTH, Failures, failures
-from assay.views import FORMATS
-from assay.views.failures import SHOWN, failing, not_looked_for
+from assay.cli.progress import watch_run
+from assay.cli.saving import add_saving, save_recordings, save_request
+from assay.views.evaluation import FORMATS
+from assay.views.failures import render_failures
+from assay.views.notes import failure_notes
+from assay.workflows.failures import DEFAULT_DEPTH, DEFAULT_QUERIES_SHOWN, FailuresRequest, find_failures
 
 _EXAMPLES = """examples:
   assay failures beir-folder run.txt
@@ -22,91 +22,87 @@ _EXAMPLES = """examples:
   assay failures qrels.txt hnsw.run --exact flat.run
   assay failures qrels.txt run.txt --format csv > failures.csv
 
-Each relevant document that is missing from the top gets one cause; a query's likely cause is the one that
-explains most of them. With the texts of queries and documents more causes can be told.
+Each relevant document that is missing from the top gets one cause; the likely cause of a query is the one
+that explains most of them. The texts of queries and documents let more causes be recognised.
 
-exit codes: 0 done, also when queries fail; 2 wrong use or bad input; 3 nothing can be said (no query in
+exit codes: 0 success, even if queries fail; 2 wrong use or bad input; 3 nothing to score (no query in
 common, or none with a value)
 """
-_NEVER_JUDGED = (
-    "warning: no document that {run} returned was ever judged: check that qrels and run use the same ids"
-)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    made = make_parser(
+    """Return the parser of the command."""
+    options = make_parser(
         "failures", "The queries that fail, grouped, with the likely cause and the fix.", _EXAMPLES
     )
-    add_qrels(made)
-    made.add_argument("run", metavar="RUN", help="what a search returned; - is standard input")
-    made.add_argument(
-        "-m", "--measure", default="R@10", metavar="MEASURE", help="what tells a failure (default: R@10)"
+    add_qrels(options)
+    options.add_argument("run", metavar="RUN", help="the results of a search; - is standard input")
+    options.add_argument(
+        "-m",
+        "--measure",
+        default="R@10",
+        metavar="MEASURE",
+        help="the measure that decides what fails (default: R@10)",
     )
-    made.add_argument(
+    options.add_argument(
         "--below",
         type=float,
         default=0.5,
         metavar="X",
-        help="a query below this fails; above, where lower is better (default: 0.5)",
+        help="a query below this value fails; above it, if lower is better (default: 0.5)",
     )
-    add_slices(made)
-    made.add_argument(
-        "--exact", metavar="RUN", help="what exact search returned, to tell what an index loses"
+    add_slices(options)
+    options.add_argument(
+        "--exact", metavar="RUN", help="the results of exact search, to find what an index loses"
     )
-    made.add_argument(
-        "--depth", type=int, default=DEPTH, metavar="N", help=f"how far a reranker reaches (default: {DEPTH})"
+    options.add_argument(
+        "--depth",
+        type=int,
+        default=DEFAULT_DEPTH,
+        metavar="N",
+        help=f"how many documents a reranker reads (default: {DEFAULT_DEPTH})",
     )
-    add_inputs(made)
-    made.add_argument(
-        "--show", type=int, default=SHOWN, metavar="N", help=f"how many queries to show (default: {SHOWN})"
+    add_inputs(options)
+    add_score_order(options)
+    options.add_argument(
+        "--show",
+        type=int,
+        default=DEFAULT_QUERIES_SHOWN,
+        metavar="N",
+        help=f"how many queries to show (default: {DEFAULT_QUERIES_SHOWN})",
     )
-    add_format(made, FORMATS)
-    add_intervals(made)
-    add_config(made)
-    add_saving(made)
-    return made
+    add_format(options, FORMATS)
+    add_intervals(options)
+    add_config(options)
+    add_saving(options)
+    return options
 
 
 def command(arguments: argparse.Namespace) -> None:
     """Find the failing queries and print them."""
-    if arguments.show < 0:
-        raise InputError(f"--show must be 0 or more, found {arguments.show}")
-    arguments.runs = [arguments.run, *[arguments.exact] * bool(arguments.exact)]
-    inputs = Inputs.of(arguments)
-    settings = configurations(arguments.config, [inputs.runs[0].name])
-    runs = digested(arguments, inputs.runs)
-    found = _found(inputs, runs, arguments)
-    show(failing(found, arguments.format, arguments.show))
-    causes = {cause: len(failed) for cause, failed in found.by_cause.items()}
-    save(arguments, inputs, [found.evaluation], runs[:1], "failures", settings, {"causes": causes})
-    said = hints(found, arguments)
-    if said:
-        print("\n" * (arguments.format == "table") + "\n".join(said), file=sys.stderr)
-
-
-def _found(inputs: Inputs, runs: list[Blocks], arguments: argparse.Namespace) -> Failures:
-    run, *exact = watched(runs)
-    return failures(
-        inputs.qrels,
-        run,
-        arguments.measure,
-        arguments.below,
-        inputs.queries,
-        arguments.by,
-        documents=inputs.documents,
-        exact=exact[0] if exact else None,
+    saving = save_request(arguments)
+    request = FailuresRequest(
+        files=table_files(arguments, [arguments.run]),
+        exact=arguments.exact,
+        measure=arguments.measure,
+        below=arguments.below,
+        by=arguments.by,
         depth=arguments.depth,
+        show=arguments.show,
         level=arguments.level,
         seed=arguments.seed,
+        order=score_order(arguments),
+        config=arguments.config,
+        params=arguments.param,
+        with_recordings=saving is not None,
+        with_digests=arguments.format == "html",
     )
-
-
-def hints(found: Failures, arguments: argparse.Namespace) -> list[str]:
-    """What a reader must know and does not see: what was not looked for, and where the other queries are."""
-    said = [_NEVER_JUDGED.format(run=found.name)] * (not found.counts.judged_returned)
-    if arguments.format in ("json", "md", "html") or not found.failing:
-        return said
-    said += [f"not looked for: {line}" for line in not_looked_for(found)]
-    more = arguments.format == "table" and len(found.failing) > arguments.show
-    return said + ["every failing query: --format csv"] * more
+    result = find_failures(request, watch_run)
+    show_result(
+        result,
+        arguments.format,
+        lambda style: render_failures(result.failures, style, request.show, result.digests),
+    )
+    save_recordings(saving, result.recordings)
+    notes = failure_notes(result.failures, arguments.format, request.show)
+    print_notes(notes, is_after_table=arguments.format == "table")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
-from assay.cli import show
-from assay.cli.inputs import watched
-from assay.cli.parsers import add_format, make_parser
-from assay.cli.saving import add_saving, digested, keep
+from assay.cli import print_notes
+from assay.cli.inputs import add_score_order, score_order
+from assay.cli.output import result_text, show_result
+from assay.cli.parsers import add_format, make_parser, with_json
+from assay.cli.progress import watch_run
+from assay.cli.saving import add_saving, save_recordings, save_request
 from assay.core.errors import InputError
-from assay.core.groups import Blocks
-from assay.evaluation.gate import Verdict
-from assay.project.inputs import Inputs
-from assay.project.latencies import percentiles, read_latencies
-from assay.project.project import FILE, Project, System, open_project
-from assay.project.settings import read_settings
-from assay.views.gate import FORMATS, verdict
+from assay.views.checks import describe_verdict
+from assay.views.gate import FORMATS, render_verdict
+from assay.views.notes import warning_notes
+from assay.workflows.gate import GateRequest, decide_gate
+from assay.workflows.settings import PROJECT_FILE
 
 _EXAMPLES = """examples:
   assay gate
@@ -26,85 +24,77 @@ _EXAMPLES = """examples:
   assay gate --project search/assay.toml --baseline runs/main.run --candidate runs/branch.run
   assay gate --format md --output junit=assay.xml > comment.md
 
-A rule holds where its whole interval lies on the right side of its threshold, fails where it is shown
-to lie on the wrong side after correction, and is open between.
+A rule holds if its whole interval lies on the right side of its threshold, fails if it is shown to lie on
+the wrong side after correction, and is open otherwise.
 
 exit codes: 0 passed; 1 failed; 2 wrong use or bad input; 3 cannot be decided from this data
 """
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    made = make_parser("gate", "Pass or fail a candidate by the rules in assay.toml.", _EXAMPLES)
-    made.add_argument("--project", default=FILE, metavar="FILE", help=f"the rules (default: {FILE})")
-    made.add_argument("--candidate", metavar="RUN", help="the run to decide on, in place of candidate.run")
-    made.add_argument("--baseline", metavar="RUN", help="the run to compare with, in place of baseline.run")
-    add_format(made, FORMATS)
-    made.add_argument(
+    """Return the parser of the command."""
+    options = make_parser("gate", "Pass or fail a candidate by the rules in assay.toml.", _EXAMPLES)
+    options.add_argument(
+        "--project",
+        default=PROJECT_FILE,
+        metavar="FILE",
+        help=f"the project with the rules (default: {PROJECT_FILE})",
+    )
+    options.add_argument("--candidate", metavar="RUN", help="the run to decide on, instead of candidate.run")
+    options.add_argument("--baseline", metavar="RUN", help="the run to compare with, instead of baseline.run")
+    add_score_order(options)
+    add_format(options, FORMATS)
+    options.add_argument(
         "--output",
         action="append",
         default=[],
         metavar="FORMAT=FILE",
-        help="write the verdict to a file as well, such as junit=assay.xml; may be repeated",
+        help="also write the verdict to a file, such as junit=assay.xml; may be repeated",
     )
-    add_saving(made, beside=False)
-    return made
+    add_saving(options, with_files=False)
+    return options
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """Hold the rules against the candidate; the result is the exit code."""
-    outputs = [_output(text) for text in arguments.output]
-    project = open_project(arguments.project, candidate=arguments.candidate, baseline=arguments.baseline)
-    inputs = project.inputs()
-    runs = digested(arguments, inputs.runs)
-    made = project.gate(inputs, watched(runs))
-    for style, path in outputs:
-        _written(path, verdict(made, style) + "\n")
-    show(verdict(made, arguments.format))
-    if arguments.format != "table":
-        print(made.words, file=sys.stderr)
-    _save(arguments, project, inputs, made, runs[-1])
-    return made.exit_code
-
-
-def _save(
-    arguments: argparse.Namespace, project: Project, inputs: Inputs, made: Verdict, run: Blocks
-) -> None:
-    """Record the candidate with the verdict, where that was asked for."""
-    if not arguments.save or made.evaluation is None:
-        return
-    from assay.store.saving import experiment_of
-
-    system = System() if arguments.candidate else project.candidate  # its costs are of the run named there
-    experiment = experiment_of(
-        made.evaluation,
-        arguments.save,
-        kind="gate",
-        qrels=inputs.qrels,
-        queries=inputs.queries,
-        run=getattr(run, "digest", None),
-        configuration=read_settings(system.config) if system.config else {},
-        latency=percentiles(read_latencies(system.latencies)) if system.latencies else {},
-        figures=system.figures if isinstance(system.figures, Mapping) else {},
-        result={"verdict": made.status, "words": made.words},
-        tags=arguments.tag,
-        note=arguments.note,
+    """Check the rules and print the verdict; return the exit code."""
+    outputs = [_parse_output(text) for text in arguments.output]
+    saving = save_request(arguments, arguments.project)
+    request = GateRequest(
+        project=arguments.project,
+        candidate=arguments.candidate,
+        baseline=arguments.baseline,
+        order=score_order(arguments),
+        with_recordings=saving is not None,
+        with_digests="html" in (arguments.format, *(style for style, _ in outputs)),
     )
-    keep(arguments.store, [(experiment, made.evaluation.scores)])
+    result = decide_gate(request, watch_run)
+
+    def render(style: str) -> str:
+        return render_verdict(result.verdict, style, result.digests)
+
+    for style, path in outputs:
+        _write_output(path, result_text(result, style, render) + "\n")
+    show_result(result, arguments.format, render)
+    if arguments.format != "table":
+        print_notes([describe_verdict(result.verdict)])
+    print_notes(warning_notes(result.verdict.evaluations))
+    save_recordings(saving, result.recordings)
+    return result.exit_code
 
 
-def _written(path: Path, text: str) -> None:
+def _write_output(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"--output {path}: cannot be written ({error.strerror})") from None
 
 
-def _output(text: str) -> tuple[str, Path]:
-    """A format and the file it goes to."""
+def _parse_output(text: str) -> tuple[str, Path]:
+    """Return a format and the file to write."""
     style, _, path = text.partition("=")
-    if style not in FORMATS or not path:
+    formats = with_json(FORMATS)
+    if style not in formats or not path:
         raise InputError(
-            f"--output expects FORMAT=FILE, with a format of {', '.join(FORMATS)}, found {text!r}"
+            f"--output expects FORMAT=FILE, with a format of {', '.join(formats)}, found {text!r}"
         )
     return style, Path(path)

@@ -1,82 +1,47 @@
-"""assay init: a commented assay.toml that already runs."""
+"""assay init: write a commented assay.toml that runs without a change."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
+from assay.cli import print_notes, show
 from assay.cli.parsers import make_parser
-from assay.core.errors import InputError
-from assay.core.files import put_in_place
-from assay.project.init import BUILT_IN, Found, gates, look, runs_at_once, settings, write_built_in
-from assay.project.project import FILE
+from assay.views.notes import found_notes, next_step_notes
+from assay.workflows.init import BUILT_IN, InitRequest, init_project
+from assay.workflows.settings import PROJECT_FILE
 
 _EXAMPLES = """examples:
   assay init              in a folder with judgments, queries, documents or runs
   assay init search --force
 
-In a folder without any it writes the built-in help centre beside the file, to play with. Endpoints are
-taken from ASSAY_ENDPOINT, OPENSEARCH_URL, ELASTICSEARCH_URL, QDRANT_URL and DATABASE_URL, by their names.
+In a folder without any it also writes the built-in help centre, to try things with. Endpoints are read
+from the environment: ASSAY_ENDPOINT, OPENSEARCH_URL, ELASTICSEARCH_URL, QDRANT_URL and DATABASE_URL.
+
+exit codes: 0 written; 2 wrong use, or the file exists already
 """
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    made = make_parser(
+    """Return the parser of the command."""
+    options = make_parser(
         "init",
-        f"Look at what lies in a folder, and write an {FILE} that runs as it is. Nothing is asked.",
+        f"Inspect a folder and write an {PROJECT_FILE} that runs without a change. There are no questions.",
         _EXAMPLES,
     )
-    made.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="(default: this one)")
-    made.add_argument("--force", action="store_true", help=f"overwrite an {FILE} that is there")
-    return made
+    options.add_argument(
+        "folder", metavar="FOLDER", nargs="?", default=".", help="the folder to inspect (default: this one)"
+    )
+    options.add_argument("--force", action="store_true", help=f"overwrite an existing {PROJECT_FILE}")
+    return options
 
 
 def command(arguments: argparse.Namespace) -> None:
-    """Look, write, and say what to do next."""
-    folder = Path(arguments.folder)
-    place = folder / FILE
-    if place.exists() and not arguments.force:
-        raise InputError(f"there is an {place} already: --force overwrites it")
-    found = look(folder)
-    for line in _told(found):
-        print(line, file=sys.stderr)
-    if not (found.qrels or found.asked or found.runs):
-        found = _with_built_in(folder, found)
-    with put_in_place(place) as path:
-        path.write_text(settings(found), encoding="utf-8")
-    print(place, flush=True)
-    for line in _next(found, place):
-        print(line, file=sys.stderr)
-
-
-def _with_built_in(folder: Path, found: Found) -> Found:
-    made = write_built_in(folder)
-    made.endpoints = found.endpoints
-    print(f"found neither judgments nor queries: the built-in {BUILT_IN} is written beside", file=sys.stderr)
-    return made
-
-
-def _told(found: Found) -> list[str]:
-    named = {"judgments": found.qrels, "queries": found.queries, "documents": found.documents}
-    lines = [f"found {what}: {name}" for what, name in named.items() if name]
-    lines += [f"found a run: {name}" for name in found.runs]
-    return lines + [f"found an endpoint in the environment: {name}" for name in found.endpoints]
-
-
-def _next(found: Found, place: Path) -> list[str]:
-    where = "" if place.parent == Path() else f" --project {place}"
-    lines = ["next:"]
-    if runs_at_once(found):
-        lines.append(f"  assay run{where}")
-    else:
-        missing = (
-            "documents, or a search of yours,"
-            if found.queries
-            else "queries (and documents, or a search of yours)"
-        )
-        lines.append(f"  name {missing} in it, then: assay run")
-    if gates(found):
-        lines.append(f"  assay gate{where}")
-    return lines
+    """Write the file, and print what was found and what to do next."""
+    result = init_project(InitRequest(folder=arguments.folder, force=arguments.force))
+    contents = result.folder_contents
+    tables = {"judgments": contents.qrels, "queries": contents.queries, "documents": contents.documents}
+    print_notes(found_notes(tables, contents.runs, contents.endpoints))
+    if result.project_contents.is_built_in:
+        print_notes([f"found neither judgments nor queries: the built-in {BUILT_IN} is written next to it"])
+    show(str(result.path))
+    print_notes(next_step_notes(result.path, result.can_run, result.can_gate, result.needs_search))

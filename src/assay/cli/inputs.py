@@ -1,36 +1,37 @@
-"""What commands read: judgments, runs, and tables beside them."""
+"""The options that name the tables of a request and say how they are written."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
-from assay.core.errors import InputError
-from assay.core.groups import Blocks
-from assay.datasets import FORMATS
-from assay.project.inputs import KINDS, Inputs
-from assay.project.settings import read_settings
-
-__all__ = ["Inputs", "add_inputs", "add_reading", "watched"]
+from assay.core.score_order import ScoreOrder
+from assay.workflows.inputs import FORMATS, KINDS, TableFiles
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """The options that say where tables are and how they are written."""
+    """Add the options that name the query table and the documents, and say how files are written."""
     parser.add_argument(
         "--queries", metavar="FILE", help="the query table: ids, texts and columns to slice by"
     )
     parser.add_argument(
         "--documents",
         metavar="FILE",
-        help="the documents' texts, for --by intent and for the causes of failures",
+        help="the texts of the documents, for --by intent and for the causes of failures",
     )
-    add_reading(parser)
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the name of a run, once for each in their order (default: its file, or its tag in a TREC file "
+        "whose name says nothing)",
+    )
+    add_file_options(parser)
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """The options that say how files are written."""
+def add_file_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how files are written."""
     parser.add_argument(
         "--columns",
         action="append",
@@ -45,22 +46,41 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[KIND=]FORMAT",
-        help=f"the format, where content does not tell: {', '.join(FORMATS)}; "
+        help=f"the format, if the content does not tell: {', '.join(FORMATS)}; "
         f"KIND is one of {', '.join(KINDS)}",
     )
 
 
-def watched(runs: list[Blocks]) -> list[Blocks]:
-    """The runs, with their progress shown where somebody can see it."""
-    if not sys.stderr.isatty():
-        return runs
-    from assay.cli.progress import Watched
+def add_score_order(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how the scores of runs order documents."""
+    parser.add_argument(
+        "--lower-is-better",
+        action="store_true",
+        help="the scores of the runs are distances: the lowest is the best",
+    )
+    parser.add_argument(
+        "--score-precision",
+        choices=("double", "single"),
+        default="double",
+        help="single: scores that are equal as 32-bit floats are ties, as in trec_eval 9 (default: double)",
+    )
 
-    return [Watched(run) for run in runs]
+
+def score_order(arguments: argparse.Namespace) -> ScoreOrder:
+    """Return the order that the options of `add_score_order` ask for."""
+    return ScoreOrder(
+        lower_is_better=arguments.lower_is_better, single_precision=arguments.score_precision == "single"
+    )
 
 
-def configurations(paths: list[str], names: list[str]) -> dict[str, Mapping[str, Any]]:
-    """The configuration of each run, from one file each."""
-    if paths and len(paths) != len(names):
-        raise InputError(f"--config expects one file for each of the {len(names)} runs, found {len(paths)}")
-    return {name: read_settings(path) for name, path in zip(names, paths, strict=False)}
+def table_files(arguments: argparse.Namespace, runs: Sequence[str]) -> TableFiles:
+    """Return the files that the options of `add_inputs` name, with these runs."""
+    return TableFiles(
+        qrels=arguments.qrels,
+        runs=runs,
+        names=arguments.name,
+        queries=arguments.queries,
+        documents=arguments.documents,
+        columns=arguments.columns,
+        formats=arguments.formats,
+    )

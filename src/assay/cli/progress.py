@@ -1,4 +1,4 @@
-"""How far a long piece of work is, for a person who watches."""
+"""Progress of a run that is being read, for a person at a terminal."""
 
 from __future__ import annotations
 
@@ -6,37 +6,32 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
-from assay.core.groups import Blocks, Segments
+from assay.core.groups import RunBlocks, Segments
+from assay.core.score_order import WrappedRun
 
-_PATIENCE = 1.0  # seconds before a word is said
-_PAUSE = 0.2  # seconds between two
+_FIRST_REPORT_SECONDS = 1.0  # before the first report
+_REPORT_SECONDS = 0.2  # between two reports
 
 
-class Watched:
-    """A run that says on standard error how many of its rows were scored, if that takes long."""
+def watch_run(run: RunBlocks) -> RunBlocks:
+    """Report the progress of a run if standard error is a terminal."""
+    return WatchedRun(run) if sys.stderr.isatty() else run
 
-    def __init__(self, run: Blocks) -> None:
-        self._run, self.name = run, run.name
 
-    def blocks(self) -> Iterator[Segments]:
-        """The pieces of the run."""
-        return self._counted(self._run.blocks())
+class WatchedRun(WrappedRun):
+    """A run that reports on standard error how many of its rows were scored, if it takes long."""
 
-    def gathered(self) -> Iterator[Segments]:
-        """The pieces of the run, gathered first."""
-        return self._counted(self._run.gathered())
-
-    def _counted(self, blocks: Iterable[Segments]) -> Iterator[Segments]:
-        rows, said, begin = 0, False, time.monotonic()
-        due = begin + _PATIENCE
+    def convert_blocks(self, blocks: Iterable[Segments]) -> Iterator[Segments]:
+        """Return the blocks, and count their rows."""
+        rows, has_reported, begin = 0, False, time.monotonic()
+        due = begin + _FIRST_REPORT_SECONDS
         for block in blocks:
             yield block
             rows += len(block)
             if time.monotonic() > due:
                 rate = rows / (time.monotonic() - begin)
-                print(
-                    f"\r{self.name}: {rows:,} rows, {rate:,.0f}/s", end="\033[K", file=sys.stderr, flush=True
-                )
-                due, said = time.monotonic() + _PAUSE, True
-        if said:
+                line = f"\r{self.name}: {rows:,} rows, {rate:,.0f}/s"
+                print(line, end="\033[K", file=sys.stderr, flush=True)
+                due, has_reported = time.monotonic() + _REPORT_SECONDS, True
+        if has_reported:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

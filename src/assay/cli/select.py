@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
+from assay.bench.sweeps.cases import REQUEST_MODES
+from assay.cli.output import show_result
 from assay.cli.parsers import add_format, make_parser
-from assay.core.errors import InputError
-from assay.indexes.choice.selection import Selection, select
-from assay.indexes.choice.tradeoff import Plane, tradeoff
 from assay.indexes.hits import POLICIES
-from assay.indexes.sweeps.plan import MODES
-from assay.project.study import open_study
-from assay.views.selection import FORMATS, selection_view
+from assay.views.selection import FORMATS, render_selection
+from assay.workflows.select import SelectRequest, select
 
 _EXAMPLES = """examples:
   assay select bench-results --floor recall=0.9
@@ -20,76 +19,92 @@ _EXAMPLES = """examples:
   assay select published.csv --floor recall=0.88 --objective robustness-0.1
   assay select bench-results --floor recall=0.9 --tradeoff
 
-figures: recall, robustness-0.3 (any δ), qps, capacity; and, where less is better, p50_ms, p90_ms, p95_ms,
-p99_ms, p99.9_ms, memory_mb, disk_mb, build_seconds, cost (of a million queries; needs --price).
+figures: recall, robustness-0.3 (any δ), qps, capacity; and figures of which less is better: p50_ms, p90_ms,
+p95_ms, p99_ms, p99.9_ms, memory_mb, disk_mb, build_seconds, cost (of a million queries; needs --price).
 
-The choice is made on one part of the queries, and confirmed on the other.
+The index is chosen on one part of the queries, and the choice is confirmed on the other part. If the vector
+files are gone, the hits that the sweep stored are used.
 
-exit codes: 0 chosen; 1 no trial reaches all floors, or the winner not on the queries held out; 2 wrong use or
-bad input; 3 whether it does cannot be decided from the queries held out
+exit codes: 0 chosen; 1 no trial can be chosen or reaches all floors, or the winner misses one on the held-out
+queries; 2 wrong use or bad input; 3 the held-out queries cannot decide whether the winner reaches the floors
 """
-_CODES = {"not confirmed": 1, "cannot be decided": 3}
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    made = make_parser(
+    parser = make_parser(
         "select", "Choose an index by floors and an objective; say why the others lost.", _EXAMPLES
     )
-    made.add_argument("trials", metavar="TRIALS", help="the folder of a sweep, or a table of trials")
-    made.add_argument(
+    parser.add_argument("trials", metavar="TRIALS", help="the folder of a sweep, or a table of trials")
+    parser.add_argument(
         "--floor",
         action="append",
         default=[],
         metavar="FIGURE=V",
-        help="what must be reached, such as recall=0.9; the most there may be of what is better small, such "
-        "as p99_ms=5; may be repeated",
+        help="the least value that is accepted, such as recall=0.9, or the most of a figure of which less is "
+        "better, such as p99_ms=5; may be repeated",
     )
-    made.add_argument(
-        "--objective", default="qps", metavar="FIGURE", help="what is to be best (default: qps)"
+    parser.add_argument(
+        "--objective", default="qps", metavar="FIGURE", help="figure to optimize (default: qps)"
     )
-    made.add_argument("--price", type=float, metavar="P", help="of an hour of the machine, for the cost")
-    made.add_argument("--mode", choices=MODES, help="trials asked in this way (default: single)")
-    made.add_argument(
-        "-k", type=int, metavar="K", help="score hits among the first K (default: that of the last sweep)"
+    parser.add_argument(
+        "--price", type=float, metavar="P", help="price of an hour of the machine, for the cost"
     )
-    made.add_argument(
-        "--ties", choices=POLICIES, help="what counts as a hit (default: that of the last sweep)"
+    parser.add_argument("--mode", choices=REQUEST_MODES, help="trials of this request mode (default: single)")
+    add_scoring(parser)
+    parser.add_argument(
+        "--confirm",
+        type=float,
+        default=0.5,
+        metavar="S",
+        help="share of the queries that is held out (default: 0.5)",
     )
-    made.add_argument(
-        "--confirm", type=float, default=0.5, metavar="S", help="share of queries held out (default: 0.5)"
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the split of the queries (default: 0)"
     )
-    made.add_argument("--seed", type=int, default=0, metavar="N", help="of the two parts (default: 0)")
-    made.add_argument(
+    parser.add_argument(
         "--tradeoff",
         action="store_true",
-        help="also recall, robustness and throughput, with each of them fixed in turn",
+        help="also show recall, robustness and throughput with each of them fixed in turn",
     )
-    add_format(made, FORMATS)
-    return made
+    add_data(parser)
+    add_format(parser, FORMATS)
+    return parser
+
+
+def add_scoring(parser: argparse.ArgumentParser) -> None:
+    """Add the options of how hits are scored."""
+    parser.add_argument(
+        "-k", type=int, metavar="K", help="score hits among the first K (default: that of the last sweep)"
+    )
+    parser.add_argument(
+        "--ties", choices=POLICIES, help="what counts as a hit (default: that of the last sweep)"
+    )
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the option of which data the trials must be of."""
+    parser.add_argument(
+        "--data",
+        metavar="NAME",
+        help="compare trials of the dataset that others name so, or of all data: all (default: the data of "
+        "the sweep, or those that a table states first)",
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """Choose; the result is the exit code."""
-    if arguments.price is not None and not 0 < arguments.price < float("inf"):
-        raise InputError(f"--price is a number above 0, found {arguments.price:g}")
-    study = open_study(arguments.trials, k=arguments.k, policy=arguments.ties, mode=arguments.mode)
-    made = select(
-        study,
-        arguments.floor,
-        arguments.objective,
-        price=arguments.price,
-        confirm=arguments.confirm,
-        seed=arguments.seed,
+    """Choose an index; the result is the exit code."""
+    names = ("trials", "objective", "price", "mode", "k", "ties", "confirm", "seed", "tradeoff", "data")
+    options = {name: getattr(arguments, name) for name in names}
+    result = select(SelectRequest(floors=arguments.floor, **options))
+    if result.is_without_vectors:
+        print(
+            f"note: the vectors of {arguments.trials} are gone: scored by the hits that the sweep stored",
+            file=sys.stderr,
+        )
+    show_result(
+        result,
+        arguments.format,
+        lambda style: render_selection(result.selection, style, result.planes),
     )
-    print(selection_view(made, arguments.format, _planes(made) if arguments.tradeoff else ()))
-    return _CODES.get(made.confirmation.verdict, 0) if made.confirmation else 1
-
-
-def _planes(made: Selection) -> list[Plane]:
-    """The planes at the floors that were given, and at the δ of the first robustness that was named."""
-    named = [*(floor.figure for floor in made.floors), made.objective]
-    delta = next((of.delta for of in named if of.delta is not None), 0.1)
-    axes = ("recall", f"robustness-{delta:g}", "qps")
-    floors = {floor.figure.name: floor.value for floor in made.floors if floor.figure.name in axes}
-    return tradeoff(made.study.observed, delta, floors)
+    return result.exit_code

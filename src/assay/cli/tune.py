@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
-from assay.cli.bench import add_data, add_passes, bench_of, settings_of
+from assay.bench.tuning.space import OBJECTIVES
+from assay.bench.tuning.tuner import Tuner, TuningAttempt
+from assay.cli import print_notes
+from assay.cli.bench import add_data_options, add_pass_options, measure_options
+from assay.cli.output import show_result
 from assay.cli.parsers import add_format, make_parser
-from assay.cli.truth import Watched
-from assay.indexes.choice.space import OBJECTIVES
-from assay.indexes.choice.tuning import Tried, Tuner
-from assay.project.tune import MODES, chosen, tuner, tuning_in
-from assay.views.tuning import FORMATS, tried_in_words, tuning_view
+from assay.cli.truth_progress import TruthProgressLine
+from assay.views.truth import describe_easy_queries
+from assay.views.tuning import FORMATS, describe_attempt, render_tuning
+from assay.workflows.tune import DEFAULT_FOLDER, MODES, TuneRequest, tune
 
 _EXAMPLES = """examples:
   assay tune --base base.fbin --queries queries.fbin --metric l2 --floor recall=0.9 --objective qps \\
@@ -23,79 +25,76 @@ _EXAMPLES = """examples:
     --floor memory_mb=500 --objective p99_ms --budget 50 --seconds 3600
   assay tune tune.toml
 
-Parameters of building may be ranges (8..64) or lists (8,16,32). A range after the slash is not drawn: for
-each index it is the least value that reaches the floors of recall and robustness.
-What was tried is kept: the same command goes on after an interruption, and with a higher --budget.
+Build parameters may be ranges (8..64) or lists (8,16,32). A range after the slash is not sampled: for each
+index, its least value is used that reaches the floors of recall and robustness.
+Attempts are stored: the same command continues after an interruption, and with a higher --budget.
 
-exit codes: 0 found; 1 nothing meets the floors; 2 wrong use or bad input; 3 nothing could be measured
+exit codes: 0 found; 1 nothing meets the floors, or every index was above a limit when it was built; 2 wrong
+use or bad input; 3 nothing could be measured; 130 interrupted, attempts are stored
 """
-OUT = "tune-results"
-_TUNE = ("objective", "budget", "seconds", "mode", "price")
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    made = make_parser("tune", "Find the cheapest configuration that meets the floors.", _EXAMPLES)
-    add_data(made, "[data], [run], [[index]], [tune]", OUT)
-    made.add_argument(
+    parser = make_parser("tune", "Find the cheapest configuration that meets the floors.", _EXAMPLES)
+    add_data_options(parser, "[data], [run], [[index]], [tune]", DEFAULT_FOLDER)
+    parser.add_argument(
         "--index",
         action="append",
         default=[],
         metavar="INDEX",
         help="ENGINE NAME=LEAST..MOST NAME=V,V… / NAME=LEAST..MOST; may be repeated",
     )
-    made.add_argument(
+    parser.add_argument(
         "--floor",
         action="append",
         metavar="FIGURE=V",
-        help="what must be reached, such as recall=0.9, or the most of what is better small, such as "
-        "memory_mb=500; may be repeated",
+        help="the least value that is accepted, such as recall=0.9, or the most of a figure of which less is "
+        "better, such as memory_mb=500; may be repeated",
     )
-    made.add_argument("--objective", choices=OBJECTIVES, help="what is to be best (default: qps)")
-    made.add_argument("--budget", type=int, metavar="N", help="configurations to try (default: 30)")
-    made.add_argument(
-        "--seconds", type=float, metavar="S", help="after which none is begun (default: no end)"
+    parser.add_argument("--objective", choices=OBJECTIVES, help="figure to optimize (default: qps)")
+    parser.add_argument("--budget", type=int, metavar="N", help="number of configurations (default: 30)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="start no configuration after S seconds (default: no limit)",
     )
-    made.add_argument("--price", type=float, metavar="P", help="of an hour of the machine, for the cost")
-    made.add_argument("--mode", choices=MODES, help="how queries are sent (default: single)")
-    made.add_argument("--seed", type=int, metavar="N", help="of what is drawn (default: 0)")
-    add_passes(made)
-    add_format(made, FORMATS)
-    return made
+    parser.add_argument(
+        "--price", type=float, metavar="P", help="price of an hour of the machine, for the cost"
+    )
+    parser.add_argument("--mode", choices=MODES, help="how queries are sent (default: single)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the sampling (default: 0)")
+    add_pass_options(parser)
+    add_format(parser, FORMATS)
+    return parser
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """Search, and say what was found; the result is the exit code."""
+    """Search for the best configuration; the result is the exit code."""
+    names = ("objective", "budget", "seconds", "price", "mode", "seed")
+    options = {name: getattr(arguments, name) for name in names}
+    request = TuneRequest(floors=arguments.floor, **options, **measure_options(arguments))
+    progress = TruthProgressLine()
     try:
-        search = _tuner(arguments)
-        tuned = search.run(lambda number, one: _say(search, number, one))
+        result = tune(request, progress=progress if sys.stderr.isatty() else None, watch=_print_attempt)
     except KeyboardInterrupt:
         if Path(arguments.out).is_dir():
-            kept = f"what was tried is kept in {arguments.out}"
-            print(f"{kept}: the same command goes on from there", file=sys.stderr)
+            print(
+                f"attempts are stored in {arguments.out}: the same command continues from there",
+                file=sys.stderr,
+            )
         raise
-    made = chosen(search)
-    print(tuning_view(made, tuned, arguments.format))
-    more = f"assay select {arguments.out}, assay bench show {arguments.out}"
-    if any(one.key for one in tuned.tried):
-        print(f"\nevery answer is kept: {more}", file=sys.stderr)
-    return int(made.winner is None)
-
-
-def _tuner(arguments: argparse.Namespace) -> Tuner:
-    settings = settings_of(arguments, "tune")
-    bench = bench_of(arguments, settings, {"seed": arguments.seed})
-    options: dict[str, Any] = {name: getattr(arguments, name) for name in _TUNE}
-    asked = {**options, "floors": arguments.floor}
-    given = settings.get("tune", {}) | {name: v for name, v in asked.items() if v is not None}
-    tuning = tuning_in(given, bench.entries, bench.options.seed, arguments.file or "")
-    progress = Watched()
-    try:
-        return tuner(bench, tuning, arguments.out, progress if sys.stderr.isatty() else None)
     finally:
-        progress.end()
+        progress.clear()
+    show_result(result, arguments.format, lambda style: render_tuning(result.selection, result.tuning, style))
+    print_notes(describe_easy_queries(result.findings, result.selection.k))
+    if result.has_answers:
+        commands = f"assay select {arguments.out}, assay bench show {arguments.out}"
+        print(f"\nall answers are stored: {commands}", file=sys.stderr)
+    return result.exit_code
 
 
-def _say(search: Tuner, number: int, one: Tried) -> None:
-    best = search.best is one
-    print(tried_in_words(number, search.tuning, one, best), file=sys.stderr, flush=True)
+def _print_attempt(tuner: Tuner, number: int, attempt: TuningAttempt) -> None:
+    is_best = tuner.best is attempt
+    print(describe_attempt(number, tuner.space, attempt, is_best), file=sys.stderr, flush=True)

@@ -1,1 +1,1 @@
-"""The shapes: tables, records and errors. Everything else in Assay stands on this room."""
+"""Tables, vectors, records and errors: the types that every other package uses."""

@@ -1,57 +1,64 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
 import os
 import re
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from assay.core.errors import StoreError
 
-_NUMBER = re.compile(r"\(os error (\d+)\)|errno = (\d+)")
+_ERROR_NUMBER = re.compile(r"\(os error (\d+)\)|errno = (\d+)")
 
 
 def disk_error(error: Exception) -> str | None:
-    """What the system said when something could not be written, also where a library tells it in its words.
+    """Return the operating system's message of a failed write, also if a library wraps it in its own error.
 
     >>> disk_error(RuntimeError("parquet: underlying IO error: No space left on device (os error 28)"))
     'No space left on device'
     """
-    found = _NUMBER.search(str(error))
-    if found:
-        return os.strerror(int(found[1] or found[2]))
+    match = _ERROR_NUMBER.search(str(error))
+    if match:
+        return os.strerror(int(match[1] or match[2]))
     return error.strerror or str(error) if isinstance(error, OSError) else None
 
 
 @contextmanager
-def put_in_place(path: str | Path) -> Iterator[Path]:
-    """A file beside to be written, which takes its place once it is whole and on the disk."""
-    place = Path(path)
-    beside = place.with_name(f".{uuid.uuid4().hex}.part")
+def replace_file(target: Path) -> Iterator[Path]:
+    """Yield a path to write to, which replaces the target if no error occurs and is removed otherwise."""
+    partial = target.with_name(f".{os.urandom(16).hex()}.part")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        yield beside
-        with open(beside, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(beside, place)
-        _sync(place.parent)
-    except Exception as error:
-        said = disk_error(error)
-        if said is None:
-            raise
-        raise StoreError(f"nothing was saved: {place} cannot be written ({said})") from None
+        yield partial
+        os.replace(partial, target)
     finally:
-        beside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
-def _sync(folder: Path) -> None:
-    """Make sure that the name of a new file is on the disk too."""
+@contextmanager
+def write_atomically(path: str | Path) -> Iterator[Path]:
+    """Yield a path to write to, which replaces `path` once it is complete and on the disk."""
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(target) as partial:
+            yield partial
+            with open(partial, "rb+") as file:
+                os.fsync(file.fileno())
+        _sync_folder(target.parent)
+    except Exception as error:
+        reason = disk_error(error)
+        if reason is None:
+            raise
+        raise StoreError(f"nothing was saved: {target} cannot be written ({reason})") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make sure that the name of a new file is on the disk, too."""
     if os.name == "posix":
-        place = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(place)
+            os.fsync(descriptor)
         finally:
-            os.close(place)
+            os.close(descriptor)

@@ -1,110 +1,114 @@
-"""Tables from and to Polars frames; imported only where a frame is wanted."""
+"""Conversion of tables from and to Polars frames; imported only if a frame is used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from assay.core.columns import renamed, require
+from assay.core.arrays import Floats
+from assay.core.columns import match_pair_columns
 from assay.core.errors import TableError
-from assay.core.gather import Piece
+from assay.core.group_rows import RowBatch
 from assay.core.groups import Groups
-from assay.core.texts import Floats, Texts
-
-if TYPE_CHECKING:
-    from assay.core.tables import Pairs
+from assay.core.strings import StringColumn
 
 _SLICE_ROWS = 1 << 20
 
 
-def frame_of(data: Any) -> pl.DataFrame:
-    """A Polars frame of anything that is a table: Arrow streams, pandas, DuckDB, rows."""
+def to_frame(data: Any) -> pl.DataFrame:
+    """Return a Polars frame of any kind of table: Arrow streams, pandas, DuckDB, rows."""
     if isinstance(data, pl.DataFrame):
         return data
     if isinstance(data, pl.LazyFrame):
         return data.collect()
     if hasattr(data, "__arrow_c_stream__"):
-        return _streamed(data)
+        return _frame_of_stream(data)
     if isinstance(data, Mapping):
-        return _of_columns(data)
+        return _frame_of_columns(data)
     if callable(getattr(data, "pl", None)):  # a DuckDB relation or result
-        return frame_of(data.pl())
+        return to_frame(data.pl())
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return _of_rows(data)
-    hint = "; assay.read(path) gives the table of a file" if isinstance(data, str | PathLike) else ""
+        return _frame_of_rows(data)
+    hint = "; assay.read(path) reads the table of a file" if isinstance(data, str | PathLike) else ""
     raise TableError(
         "expected a table (Polars, pandas, PyArrow, DuckDB, rows) or {query: {document: number}}, "
         f"found {type(data).__name__}{hint}"
     )
 
 
-def _of_columns(data: Mapping[str, Any]) -> pl.DataFrame:
-    """A frame of columns by their names."""
+def _frame_of_columns(data: Mapping[str, Any]) -> pl.DataFrame:
+    """Return a frame of columns by their names."""
     try:
         return pl.DataFrame(dict(data), strict=False)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         raise TableError(f"expected columns of the same length, found something else: {error}") from None
 
 
-def _streamed(data: Any) -> pl.DataFrame:
-    """A frame of an Arrow stream; of a pandas frame also where PyArrow is not installed."""
+def _frame_of_stream(data: Any) -> pl.DataFrame:
+    """Return a frame of an Arrow stream, or of a pandas frame if PyArrow is not installed."""
     try:
         return pl.DataFrame(data)
     except ImportError:
         columns = {str(name): data[name].astype(object) for name in data.columns}
-        plain = {name: column.where(column.notna(), None).tolist() for name, column in columns.items()}
-        return pl.DataFrame(plain, infer_schema_length=None)
+        values = {name: column.where(column.notna(), None).tolist() for name, column in columns.items()}
+        return pl.DataFrame(values, infer_schema_length=None)
 
 
-def _of_rows(rows: Sequence[Any]) -> pl.DataFrame:
+def _frame_of_rows(rows: Sequence[Any]) -> pl.DataFrame:
     try:
         return pl.DataFrame(rows, infer_schema_length=None)
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        raise TableError(f"expected rows that are all alike: {error}") from None
+        raise TableError(f"expected rows of one shape: {error}") from None
 
 
-def pairs_from(data: Any, kind: type[Pairs], columns: Mapping[str, str]) -> Iterator[Piece]:
-    """The rows of a table of qrels or of a run."""
-    frame = _named(frame_of(data), kind, columns)
+def row_batches(
+    data: Any,
+    noun: str,
+    aliases: Mapping[str, tuple[str, ...]],
+    value_column: str,
+    columns: Mapping[str, str],
+) -> Iterator[RowBatch]:
+    """Yield the rows of a table of qrels or of a run, which `noun` names in messages."""
+    frame = _select_columns(to_frame(data), aliases, value_column, columns)
     if frame.is_empty():
-        raise TableError(f"expected rows of {kind.__name__.lower()}, found none")
-    nulls = {name: frame[name].null_count() for name in frame.columns}
-    for name, count in nulls.items():
-        if count:
+        raise TableError(f"expected rows of {noun}, found none")
+    for name in frame.columns:
+        if count := frame[name].null_count():
             row = int(frame[name].is_null().arg_max() or 0)
             raise TableError(f"column {name} has {count} empty values, the first in row {row + 1}")
-    frame = frame.with_columns(_ids(frame, "query_id"), _ids(frame, "doc_id"))
+    frame = frame.with_columns(_id_column(frame, "query_id"), _id_column(frame, "doc_id"))
     for part in frame.iter_slices(_SLICE_ROWS):
-        queries = _texts(part["query_id"])
-        starts = np.flatnonzero(~queries.repeats())
-        yield Piece(queries.take(starts), starts, _texts(part["doc_id"]), part[frame.columns[2]].to_numpy())
+        queries = _string_column(part["query_id"])
+        starts = np.flatnonzero(~queries.equals_previous())
+        ids, values = _string_column(part["doc_id"]), part[value_column].to_numpy()
+        yield RowBatch(queries.take(starts), starts, ids, values)
 
 
-def _named(frame: pl.DataFrame, kind: type[Pairs], columns: Mapping[str, str]) -> pl.DataFrame:
-    """The three columns of the table under their own names."""
-    found = {to: name for name, to in renamed(frame.columns, kind.aliases, columns).items()}
-    value, sign = kind.value_column, 1
-    if value not in found and "rank" in found:
-        value, sign = "rank", -1
-    require(("query_id", "doc_id", value), found, frame.columns)
-    values = sign * _numbers(frame, found[value])
-    return frame.select(query_id=found["query_id"], doc_id=found["doc_id"], **{kind.value_column: values})
+def _select_columns(
+    frame: pl.DataFrame, aliases: Mapping[str, tuple[str, ...]], value_column: str, columns: Mapping[str, str]
+) -> pl.DataFrame:
+    """Return the three columns of the table under their own names."""
+    names = match_pair_columns(frame.columns, aliases, value_column, columns)
+    values = names.sign * _number_column(frame, names.value)
+    return frame.select(query_id=names.query_id, doc_id=names.doc_id, **{value_column: values})
 
 
-def _numbers(frame: pl.DataFrame, name: str) -> pl.Series:
+def _number_column(frame: pl.DataFrame, name: str) -> pl.Series:
     column = frame[name]
     numbers = column.cast(pl.Float64, strict=False)
-    bad = (numbers.is_null() & column.is_not_null()).arg_true()
-    if len(bad):
-        raise TableError(f"column {name} must be numbers, found {column[int(bad[0])]!r} in row {bad[0] + 1}")
+    bad_rows = (numbers.is_null() & column.is_not_null()).arg_true()
+    if len(bad_rows):
+        raise TableError(
+            f"column {name} must be numbers, found {column[int(bad_rows[0])]!r} in row {bad_rows[0] + 1}"
+        )
     return numbers
 
 
-def _ids(frame: pl.DataFrame, name: str) -> pl.Series:
+def _id_column(frame: pl.DataFrame, name: str) -> pl.Series:
     column = frame[name]
     if column.dtype.is_float():
         raise TableError(f"column {name} holds fractions ({column.dtype}); ids must be text or whole numbers")
@@ -113,16 +117,16 @@ def _ids(frame: pl.DataFrame, name: str) -> pl.Series:
     return column.cast(pl.String)
 
 
-def _texts(column: pl.Series) -> Texts:
-    joined = column.str.join("\0").item() if len(column) else ""
+def _string_column(column: pl.Series) -> StringColumn:
+    text = column.str.join("\0").item() if len(column) else ""
     try:
-        return Texts.joined(joined.encode(), len(column))
+        return StringColumn.from_joined(text.encode(), len(column))
     except ValueError as error:
         raise TableError(f"column {column.name}: {error}") from None
 
 
 def pairs_frame(groups: Groups, value_column: str) -> pl.DataFrame:
-    """Grouped rows as a frame."""
+    """Return grouped rows as a frame."""
     codes = np.repeat(np.arange(len(groups.query_ids)), groups.lengths)
     values = pl.Series(groups.values)
     return pl.DataFrame(
@@ -135,7 +139,7 @@ def pairs_frame(groups: Groups, value_column: str) -> pl.DataFrame:
 
 
 def scores_frame(query_ids: Sequence[str], values: Mapping[str, Floats]) -> pl.DataFrame:
-    """Scores as a frame with one row for a query and a measure."""
+    """Return scores as a frame with one row for each query and measure."""
     schema = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
     parts = [
         pl.DataFrame(

@@ -1,7 +1,7 @@
-"""Work on pieces in a few threads, results in order, never far ahead of who takes them.
+"""Maps in a few threads, with results in order and only a few items computed ahead of the consumer.
 
-NumPy works outside the interpreter's lock, so threads are enough. All pieces share one pool: more
-threads than processors only wait for each other.
+NumPy releases the interpreter's lock, so threads are enough. All maps share one pool: more threads than
+processors would only wait for each other.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _WORKER = "assay-worker"
 
 
 def ordered_map(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Like `map`, but the next few items are worked on meanwhile.
+    """Yield the results of `map`, while the next few items are computed in other threads.
 
     >>> list(ordered_map(abs, [-1, 2, -3]))
     [1, 2, 3]
     """
     source = iter(items)
     first = list(islice(source, 3))
-    if len(first) < 3 or WORKERS == 1 or _inside():  # little to share, or nobody to share it with
+    if len(first) < 3 or WORKERS == 1 or _in_worker_thread():  # too few items or no threads
         yield from map(work, chain(first, source))
     else:
-        yield from _threaded(work, chain(first, source))
+        yield from _map_in_threads(work, chain(first, source))
 
 
 def for_each(work: Callable[[Item, Other], None], items: Iterable[Item], others: Iterable[Other]) -> None:
-    """Do something with each item and its other, some at the same time.
+    """Call `work` for each pair of items, several at the same time.
 
     >>> seen = {}
     >>> for_each(seen.setdefault, "ab", [1, 2])
@@ -49,30 +49,30 @@ def for_each(work: Callable[[Item, Other], None], items: Iterable[Item], others:
     deque(ordered_map(lambda pair: work(*pair), zip(items, others, strict=True)), maxlen=0)
 
 
-def _inside() -> bool:
-    """Whether this is a thread of the pool, which must not wait for its own kind."""
+def _in_worker_thread() -> bool:
+    """Return whether this is a thread of the pool, which must not wait for other threads of the pool."""
     from threading import current_thread
 
     return current_thread().name.startswith(_WORKER)
 
 
-def _threaded(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    pool, waiting = _pool(os.getpid()), deque()  # type: ignore[var-annotated]
+def _map_in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    pool, futures = _pool(os.getpid()), deque()  # type: ignore[var-annotated]
     try:
         for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > WORKERS:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            futures.append(pool.submit(work, item))
+            if len(futures) > WORKERS:
+                yield futures.popleft().result()
+        while futures:
+            yield futures.popleft().result()
     finally:
-        for future in waiting:
+        for future in futures:
             future.cancel()
 
 
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """The threads of this process (a fork has none of its parent's)."""
+    """Return the thread pool of this process (a fork does not inherit the threads of its parent)."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(WORKERS, thread_name_prefix=_WORKER)

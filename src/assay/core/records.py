@@ -1,4 +1,4 @@
-"""Records: what is remembered of an experiment."""
+"""Records of experiments."""
 
 from __future__ import annotations
 
@@ -7,44 +7,55 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-Plain = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
 class Metric(NamedTuple):
-    """One measure over all queries or one slice."""
+    """The value of one measure over all queries or over one slice."""
 
     measure: str
-    column: str  # of the slice; empty: all queries
+    column: str  # the column of the slice; empty: all queries
     value_of: str  # the slice's value of the column
     value: float | None
     low: float | None = None
     high: float | None = None
     n: int | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of the metric; the column and the slice are None if it is over all queries."""
+        part = {"measure": self.measure, "column": self.column or None, "slice": self.value_of or None}
+        return {**part, "value": self.value, "low": self.low, "high": self.high, "n": self.n}
+
 
 @dataclass(frozen=True)
 class Experiment:
-    """A system measured once: on which data, how, and what it gave."""
+    """One measurement of a system: its configuration, data, method and results."""
 
     name: str
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     kind: str = "eval"  # the command that measured it
-    configuration: Plain = field(default_factory=dict)
+    configuration: JsonObject = field(default_factory=dict)
     metrics: tuple[Metric, ...] = ()
-    digests: Mapping[str, str] = field(default_factory=dict)  # of qrels, queries, run and scores
-    policy: Plain = field(default_factory=dict)  # how it was measured: ties, missing queries, formulas
+    digests: Mapping[str, str] = field(default_factory=dict)  # of the qrels, queries, run and scores
+    policy: JsonObject = field(default_factory=dict)  # how it was measured: ties, missing queries, formulas
     latency: Mapping[str, float] = field(default_factory=dict)  # percentiles: p95_ms
-    figures: Plain = field(default_factory=dict)  # cost_per_1k_queries and others
+    figures: JsonObject = field(default_factory=dict)  # cost_per_1k_queries and others
     code: str | None = None  # the version of the code that was measured
-    environment: Plain = field(default_factory=dict)
-    result: Plain = field(default_factory=dict)  # what else the command found
+    environment: JsonObject = field(default_factory=dict)
+    result: JsonObject = field(default_factory=dict)  # other results of the command
     tags: tuple[str, ...] = ()
     note: str = ""
     pinned: bool = False
     deleted_at: datetime | None = None
-    id: str = ""  # given by the store
+    id: str = ""  # assigned by the store
 
     def metric(self, measure: str, column: str = "", value_of: str = "") -> Metric | None:
-        """A measure over all queries, or over one slice."""
-        wanted = (measure, column, value_of)
-        return next((m for m in self.metrics if m[:3] == wanted), None)
+        """Return the metric of a measure over all queries or over one slice, None if there is none."""
+        key = (measure, column, value_of)
+        return next((m for m in self.metrics if m[:3] == key), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of the experiment, as printed by `assay experiments show --format json`."""
+        fields = {name: value for name, value in vars(self).items() if name != "metrics"}
+        times = {"at": self.at.isoformat(), "deleted_at": self.deleted_at and self.deleted_at.isoformat()}
+        return {"id": self.id, **fields, **times, "metrics": [m.to_dict() for m in self.metrics]}

@@ -1,7 +1,7 @@
-"""The tables in the middle: Qrels, what people said; Run, what a system returned; Scores, its worth.
+"""The tables: Qrels, Run, Queries, Documents and Scores.
 
-A table is checked when it is made and trusted from then on. Qrels and Run come from anything with
-an Arrow stream, from nested dictionaries, or from a file's rows; `frame` gives them as Polars frames.
+A table is checked when it is created and trusted afterwards. Qrels and Run are created from anything with
+an Arrow stream, from nested dictionaries or from the rows of a file; `frame` is the table in Polars.
 """
 
 from __future__ import annotations
@@ -12,68 +12,66 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from assay.core.columns import renamed
-from assay.core.digests import digest_of, sums
+from assay.core.arrays import Floats, Ints
+from assay.core.columns import match_columns
+from assay.core.digests import digest_of, sum_rows
 from assay.core.errors import TableError
-from assay.core.gather import Piece, gathered
-from assay.core.groups import Groups, MappedGroups, Segments, Wanted
+from assay.core.group_rows import group_rows
+from assay.core.groups import DictGroups, DocIds, Groups, ScoreChanges, Segments
 from assay.core.parallel import ordered_map
-from assay.core.texts import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-TOO_HIGH = 1e8  # no grade is so high
+GRADE_LIMIT = 1e8  # grades must be below this
 
 
-class Pairs:
-    """Rows keyed by query and document with one value each."""
+class PairTable:
+    """A table with one value for each pair of a query and a document."""
 
     value_column: ClassVar[str]
     aliases: ClassVar[dict[str, tuple[str, ...]]]
 
     def __init__(self, data: Any, columns: Mapping[str, str] | None = None) -> None:
         if isinstance(data, Mapping) and not columns and not _is_columns(data):
-            self._held: Segments = self._from_mapping(data)
+            self._segments: Segments = self._from_mapping(data)
         else:
-            from assay.core.frames import pairs_from
+            from assay.core.frames import row_batches
 
-            self._held = self._from_frame(pairs_from(data, type(self), columns or {}))
+            batches = row_batches(data, self._noun, self.aliases, self.value_column, columns or {})
+            self._segments = group_rows(batches)
         self._check()
 
     @classmethod
     def from_groups(cls, groups: Groups) -> Self:
-        """A table of rows that were checked where they were read."""
+        """Return a table of rows that have been checked by their reader."""
         table = cls.__new__(cls)
-        table._held = groups
+        table._segments = groups
         return table
 
     def _from_mapping(self, data: Mapping[Any, Any]) -> Segments:
-        return MappedGroups(_nested(data, _falling))
-
-    def _from_frame(self, pieces: Iterable[Piece]) -> Segments:
-        return gathered(pieces)
+        return DictGroups(_check_nested(data, _descending_scores))
 
     def _check(self) -> None:
-        """Refuse what has no place in the table."""
-        if not len(self._held):
+        """Raise TableError if the table is empty, has duplicates or has values that are not numbers."""
+        if not len(self._segments):
             raise TableError(f"expected rows of {self._noun}, found none")
-        parts = self._held.parts if isinstance(self._held, Groups) else []
-        for query, doc in filter(None, ordered_map(Groups.duplicate, parts)):
-            raise TableError(f"document {doc!r} stands twice in query {query!r}; keep one of the two rows")
-        bad = np.flatnonzero(np.isnan(self._held.values))
-        if len(bad):
-            query, doc = self._named(int(bad[0]))
+        parts = self._segments.parts if isinstance(self._segments, Groups) else []
+        for query, doc in filter(None, ordered_map(Groups.find_duplicate, parts)):
+            raise TableError(duplicate_problem(query, doc))
+        bad_rows = np.flatnonzero(np.isnan(self._segments.values))
+        if len(bad_rows):
+            query, doc = self._pair_at(int(bad_rows[0]))
             raise TableError(
                 f"the {self.value_column} of document {doc!r} in query {query!r} is not a number; "
-                "give a number or drop the row"
+                "give a number or remove the row"
             )
 
-    def _named(self, row: int) -> tuple[str, str]:
-        """The query and the document of a row."""
-        query = int(np.searchsorted(self._held.offsets, row, "right")) - 1
-        return self._held.query_ids[query], self._held.ids_at(np.array([row]))[0]
+    def _pair_at(self, row: int) -> tuple[str, str]:
+        """Return the query and the document of a row."""
+        query = int(np.searchsorted(self._segments.offsets, row, "right")) - 1
+        return self._segments.query_ids[query], self._segments.ids_at(np.array([row]))[0]
 
     @property
     def _noun(self) -> str:
@@ -82,24 +80,24 @@ class Pairs:
     @cached_property
     def groups(self) -> Groups:
         """The rows, grouped by query."""
-        if isinstance(self._held, Groups):
-            return self._held
-        held = self._held
-        return Groups(held.query_ids, held.offsets, self.wanted.texts, held.values)
+        if isinstance(self._segments, Groups):
+            return self._segments
+        segments = self._segments
+        return Groups(segments.query_ids, segments.offsets, self.doc_ids.column, segments.values)
 
     @cached_property
-    def wanted(self) -> Wanted:
-        """The documents of all rows, to be looked for."""
-        held = self._held
-        return Wanted(held.strings if isinstance(held, MappedGroups) else self.groups.ids)
+    def doc_ids(self) -> DocIds:
+        """The documents of all rows, in the forms in which they are looked up."""
+        segments = self._segments
+        return DocIds(segments.strings if isinstance(segments, DictGroups) else self.groups.ids)
 
     @property
     def query_ids(self) -> Sequence[str]:
-        """The queries, in the order they first appear."""
-        return self._held.query_ids
+        """The queries in the order they first appear."""
+        return self._segments.query_ids
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._segments)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -112,7 +110,7 @@ class Pairs:
         return self.frame.__arrow_c_stream__(requested_schema)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """The rows as nested dictionaries: query, document, value."""
+        """Return the rows as nested dictionaries: query, document, value."""
         groups, bounds = self.groups, self.groups.offsets.tolist()
         ids, values = groups.ids.tolist(), groups.values.tolist()
         spans = zip(groups.query_ids, bounds[:-1], bounds[1:], strict=True)
@@ -120,8 +118,8 @@ class Pairs:
 
     @cached_property
     def digest(self) -> str:
-        """A name for the content: the same rows in any order have the same digest."""
-        return sums(self.groups).digest(self._noun)
+        """The digest of the content: the same rows in any order have the same digest."""
+        return sum_rows(self.groups).digest(self._noun)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.digest == other.digest
@@ -133,8 +131,8 @@ class Pairs:
         return f"{type(self).__name__}({len(self.query_ids):,} queries, {len(self):,} rows)"
 
 
-class Qrels(Pairs):
-    """What people said: the grade of a document for a query.
+class Qrels(PairTable):
+    """Relevance judgments: the grade of a document for a query.
 
     >>> Qrels({"q1": {"a": 1, "b": 0}})
     Qrels(1 queries, 2 rows)
@@ -156,20 +154,22 @@ class Qrels(Pairs):
         ),
         "grade": ("relevance", "rel", "label", "score", "rating"),
     }
+    empty_queries: Sequence[str] = ()  # queries that were given with no documents; they are not in the table
 
     def _from_mapping(self, data: Mapping[Any, Any]) -> Segments:
-        judged = {query: docs for query, docs in _nested(data, _all_relevant).items() if docs}
-        return MappedGroups(judged)
+        judgments = _check_nested(data, _relevant_grades)
+        self.empty_queries = [query for query, docs in judgments.items() if not docs]
+        return DictGroups({query: docs for query, docs in judgments.items() if docs})
 
     def _check(self) -> None:
         super()._check()
         values = self.groups.values
-        bad = np.flatnonzero((values != np.floor(values)) | (np.abs(values) >= TOO_HIGH))
-        if len(bad):
-            query, doc = self._named(int(bad[0]))
-            found = values[bad[0]]
+        bad_rows = np.flatnonzero((values != np.floor(values)) | (np.abs(values) >= GRADE_LIMIT))
+        if len(bad_rows):
+            query, doc = self._pair_at(int(bad_rows[0]))
+            grade = values[bad_rows[0]]
             raise TableError(
-                f"the grade of {doc!r} in query {query!r} must be a whole number below 10^8, found {found}"
+                f"the grade of {doc!r} in query {query!r} must be a whole number below 10^8, found {grade}"
             )
 
     @cached_property
@@ -178,8 +178,8 @@ class Qrels(Pairs):
         return self.groups.values.astype(np.int64)
 
 
-class Run(Pairs):
-    """What a system returned: the score of a document for a query.
+class Run(PairTable):
+    """The results of a system: the score of a document for a query.
 
     >>> Run({"q1": {"a": 0.9, "b": 0.4}}, name="mine")
     Run('mine', 1 queries, 2 rows)
@@ -199,65 +199,67 @@ class Run(Pairs):
 
     @classmethod
     def from_groups(cls, groups: Groups, name: str = "run") -> Self:
-        """A run of rows that were checked where they were read."""
+        """Return a run of rows that have been checked by their reader."""
         run = super().from_groups(groups)
         run.name = name
         return run
 
     def blocks(self) -> Sequence[Segments]:
-        """The rows in blocks of whole queries."""
-        return self._held.parts if isinstance(self._held, Groups) else [self._held]
+        """Return the rows in blocks of complete queries."""
+        return self._segments.parts if isinstance(self._segments, Groups) else [self._segments]
 
-    gathered = blocks
+    blocks_in_memory = blocks
+    tag = ""
+    rank_changes = ScoreChanges()  # the ranks of a file are not kept
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {len(self.query_ids):,} queries, {len(self):,} rows)"
 
 
-class Keyed:
-    """Rows with an id of their own and any columns beside it."""
+class KeyedTable:
+    """A table with a unique id for each row and any other columns."""
 
     key: ClassVar[str]
     aliases: ClassVar[dict[str, tuple[str, ...]]]
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        self.columns = {name: _listing(values) for name, values in columns.items()}
+        self.columns = {name: _to_list(values) for name, values in columns.items()}
         if self.key not in self.columns:
             raise TableError(f"expected a column {self.key}, found {', '.join(self.columns) or 'none'}")
-        self.ids = self.columns[self.key] = [self._id(key) for key in self.columns[self.key]]
+        self.ids = self.columns[self.key] = [self._parse_id(key) for key in self.columns[self.key]]
         if len({len(values) for values in self.columns.values()}) != 1:
             raise TableError("the columns of a table must have the same length")
-        self.row = {key: row for row, key in enumerate(self.ids)}
-        if len(self.row) != len(self.ids):
-            twice = next(key for row, key in enumerate(self.ids) if self.row[key] != row)
-            raise TableError(f"{self.key} {twice!r} stands twice in the table; keep one of the two rows")
+        self.row_by_id = {key: row for row, key in enumerate(self.ids)}
+        if len(self.row_by_id) != len(self.ids):
+            duplicate = next(key for row, key in enumerate(self.ids) if self.row_by_id[key] != row)
+            raise TableError(f"{self.key} {duplicate!r} appears twice in the table; keep one of the two rows")
 
-    def _id(self, key: Any) -> str:
+    def _parse_id(self, key: Any) -> str:
         if isinstance(key, str | int) and not isinstance(key, bool) and key != "":
             return str(key)
         raise TableError(f"expected text or a whole number as {self.key}, found {key!r}")
 
     @classmethod
-    def of(cls, data: Any) -> Self:
-        """The table of {id: text}, of columns by their names, or of anything with an Arrow stream."""
+    def from_data(cls, data: Any) -> Self:
+        """Return the table of {id: text}, of columns by name, or of anything with an Arrow stream."""
         if isinstance(data, cls):
             return data
         if not isinstance(data, Mapping):
-            from assay.core.frames import frame_of
+            from assay.core.frames import to_frame
 
-            data = frame_of(data).to_dict(as_series=False)
+            data = to_frame(data).to_dict(as_series=False)
         if data and all(isinstance(text, str) for text in data.values()):
             data = {cls.key: list(data), "text": list(data.values())}
-        found = renamed(list(data), cls.aliases, {})
-        return cls({found.get(name, name): values for name, values in data.items()})
+        targets = match_columns(list(data), cls.aliases, {})
+        return cls({targets.get(name, name): values for name, values in data.items()})
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def column(self, name: str, ids: Iterable[str]) -> list[Any]:
-        """A column's values for these ids, None for an id that is not in the table."""
+        """Return the values of a column for these ids, None for an id that is not in the table."""
         values = self.columns[name]
-        rows = (self.row.get(key) for key in ids)
+        rows = (self.row_by_id.get(key) for key in ids)
         return [None if row is None else values[row] for row in rows]
 
     @cached_property
@@ -265,7 +267,7 @@ class Keyed:
         """The rows as a Polars frame."""
         import polars as pl
 
-        columns = {name: _of_one_type(values) for name, values in self.columns.items()}
+        columns = {name: _unify_numbers(values) for name, values in self.columns.items()}
         return pl.DataFrame(columns, infer_schema_length=None)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -273,11 +275,13 @@ class Keyed:
 
     @cached_property
     def digest(self) -> str:
-        """A name for the content: the same rows in any order have the same digest."""
+        """The digest of the content: the same rows in any order have the same digest."""
         names = sorted(self.columns)
         rows = zip(*(self.columns[name] for name in names), strict=True)
         return digest_of(
-            repr((names, sorted(digest_of(repr([*map(_same, row)]).encode()) for row in rows))).encode()
+            repr(
+                (names, sorted(digest_of(repr([*map(_digest_value, row)]).encode()) for row in rows))
+            ).encode()
         )
 
     def __eq__(self, other: object) -> bool:
@@ -290,7 +294,7 @@ class Keyed:
         return f"{type(self).__name__}({len(self):,} rows: {', '.join(self.columns)})"
 
 
-class Queries(Keyed):
+class Queries(KeyedTable):
     """Queries with their text and any columns to slice by.
 
     >>> Queries({"query_id": ["q1"], "text": ["how"], "category": ["faq"]}).columns["category"]
@@ -298,14 +302,15 @@ class Queries(Keyed):
     """
 
     key = "query_id"
+    has_derived_ids = False  # whether the reader of the table made ids of its own
     aliases: ClassVar[dict[str, tuple[str, ...]]] = {
         "query_id": ("query-id", "qid", "topic_id", "topic-id", "topic", "_id", "id"),
         "text": ("query", "query_text", "question"),
     }
 
 
-class Documents(Keyed):
-    """Documents with their text, a title where they have one, and any other columns.
+class Documents(KeyedTable):
+    """Documents with their text, an optional title and any other columns.
 
     >>> Documents({"doc_id": ["d1"], "title": ["Reset"], "text": ["Press it."]}).texts()
     {'d1': 'Reset\\nPress it.'}
@@ -318,14 +323,14 @@ class Documents(Keyed):
     }
 
     def texts(self) -> dict[str, str]:
-        """What there is to search in each document: its title and its text."""
+        """Return the searchable text of each document: its title and its text."""
         parts = [self.columns[name] for name in ("title", "text") if name in self.columns]
         texts = ("\n".join(filter(None, values)) for values in zip(*parts, strict=True))
         return dict(zip(self.ids, texts, strict=True))
 
 
 class Scores:
-    """What a run was worth: the value of each measure for each query (NaN: undefined)."""
+    """The value of each measure for each query of a run (NaN: undefined)."""
 
     def __init__(self, query_ids: Sequence[str], values: Mapping[str, Floats]) -> None:
         self.query_ids, self.values = query_ids, dict(values)
@@ -334,7 +339,7 @@ class Scores:
         return self.values[str(measure)]
 
     def take(self, rows: Ints) -> Scores:
-        """The scores of some of the queries, by their places."""
+        """Return the scores of the queries at these rows."""
         ids = [self.query_ids[row] for row in rows.tolist()]
         return Scores(ids, {name: values[rows] for name, values in self.values.items()})
 
@@ -342,8 +347,8 @@ class Scores:
         return len(self.query_ids) * len(self.values)
 
     def to_dict(self) -> dict[str, dict[str, float | None]]:
-        """Query, measure, value; None where a value is undefined."""
-        columns = {name: known(values) for name, values in self.values.items()}
+        """Return nested dictionaries of query, measure and value; undefined values are None."""
+        columns = {name: none_for_nan(values) for name, values in self.values.items()}
         return {
             query: {name: column[row] for name, column in columns.items()}
             for row, query in enumerate(self.query_ids)
@@ -361,7 +366,7 @@ class Scores:
 
     @cached_property
     def digest(self) -> str:
-        """A name for the content: the same rows in any order have the same digest."""
+        """The digest of the content: the same rows in any order have the same digest."""
         order = sorted(range(len(self.query_ids)), key=self.query_ids.__getitem__)
         columns = [
             (name, digest_of((self.values[name][order] + 0.0).tobytes())) for name in sorted(self.values)
@@ -372,74 +377,88 @@ class Scores:
         return f"Scores({len(self.query_ids):,} queries, {', '.join(self.values)})"
 
 
-def _listing(values: Sequence[Any]) -> list[Any]:
-    """A column as a list of Python values, also where it is an array."""
+def _to_list(values: Sequence[Any]) -> list[Any]:
+    """Return a column as a list of Python values, also if it is an array."""
     return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
-def _of_one_type(values: list[Any]) -> list[Any]:
-    """A column with all its numbers as floats where some of them are."""
+def _unify_numbers(values: list[Any]) -> list[Any]:
+    """Return a column with all numbers as floats if some of them are floats."""
     kinds = {type(value) for value in values} - {type(None)}
     return [v if v is None else float(v) for v in values] if kinds == {int, float} else values
 
 
-def _same(value: Any) -> Any:
-    """A value as it counts in a digest: 2.0 is 2."""
+def _digest_value(value: Any) -> Any:
+    """Return a value as it enters a digest, in which 2.0 equals 2."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def known(values: Floats) -> list[float | None]:
-    """Values as Python numbers, None where there is none."""
+def none_for_nan(values: Floats) -> list[float | None]:
+    """Return values as Python numbers, with None in place of NaN."""
     return [None if value != value else value for value in values.tolist()]
 
 
 def _is_columns(data: Mapping[Any, Any]) -> bool:
-    """Whether a dictionary holds columns by their names rather than queries."""
+    """Return whether a dictionary holds columns by name, not queries."""
     return {"query_id", "doc_id"} <= data.keys() and not any(isinstance(v, Mapping) for v in data.values())
 
 
-def _nested(
-    data: Mapping[Any, Any], valued: Callable[[Sequence[str]], Iterable[float]]
+def _check_nested(
+    data: Mapping[Any, Any], assign_values: Callable[[Sequence[str]], Iterable[float]]
 ) -> Mapping[str, Mapping[str, float]]:
-    """A nested dictionary with ids that are strings; lists of documents get values by `valued`."""
-    made = data
+    """Return a nested dictionary with strings as ids; `assign_values` gives values to lists of documents."""
+    rankings = data
     for query, docs in data.items():
         if isinstance(docs, Sequence) and not isinstance(docs, str):
-            made = {q: d if isinstance(d, Mapping) else _listed(q, d, valued) for q, d in data.items()}
+            rankings = {
+                q: d if isinstance(d, Mapping) else _list_values(q, d, assign_values) for q, d in data.items()
+            }
             break
         if not isinstance(docs, Mapping):
-            raise _not_nested(query, docs)
-    for query, docs in made.items():
+            raise _nesting_error(query, docs)
+    for query, docs in rankings.items():
         first = next(iter(docs), "")
         if not isinstance(query, str) or not isinstance(first, str):
-            wrong = first if isinstance(query, str) else query
-            raise TableError(f"expected ids as strings, found {wrong!r}: use str(id) in qrels and runs alike")
+            bad_id = first if isinstance(query, str) else query
+            raise TableError(f"expected ids as strings, found {bad_id!r}: use str(id) in both qrels and runs")
         if "\0" in query:
             raise TableError(f"expected a query id without NUL, found {query!r}")
-    return made
+    return rankings
 
 
-def _listed(query: Any, docs: Any, valued: Callable[[Sequence[str]], Iterable[float]]) -> Mapping[str, float]:
-    """A list of documents with a value for each."""
+def _list_values(
+    query: Any, docs: Any, assign_values: Callable[[Sequence[str]], Iterable[float]]
+) -> Mapping[str, float]:
+    """Return a list of documents with a value for each."""
     if not isinstance(docs, Sequence) or isinstance(docs, str):
-        raise _not_nested(query, docs)
-    values = dict(zip(docs, valued(docs), strict=True))
+        raise _nesting_error(query, docs)
+    values = dict(zip(docs, assign_values(docs), strict=True))
     if len(values) != len(docs):
-        raise TableError(f"a document stands twice in query {query!r}; keep one of the two")
+        raise TableError(f"a document appears twice in query {query!r}; keep one of the two")
     return values
 
 
-def _falling(docs: Sequence[str]) -> Iterable[float]:
-    """Scores for a list of documents, best first."""
+def _descending_scores(docs: Sequence[str]) -> Iterable[float]:
+    """Return scores for a list of documents, best first."""
     return range(len(docs), 0, -1)
 
 
-def _all_relevant(docs: Sequence[str]) -> Iterable[float]:
-    """Grades for a list of relevant documents."""
+def _relevant_grades(docs: Sequence[str]) -> Iterable[float]:
+    """Return grades for a list of relevant documents."""
     return [1] * len(docs)
 
 
-def _not_nested(query: Any, found: Any) -> TableError:
+def duplicate_problem(query: str, doc: str, first_line: int | None = None) -> str:
+    """Return the message about a document that appears twice in a query.
+
+    >>> duplicate_problem("q1", "d7", 3)
+    "document 'd7' appears twice in query 'q1' (first on line 3); keep one of the two rows"
+    """
+    location = f" (first on line {first_line})" if first_line else ""
+    return f"document {doc!r} appears twice in query {query!r}{location}; keep one of the two rows"
+
+
+def _nesting_error(query: Any, value: Any) -> TableError:
     return TableError(
-        f"expected {{query: {{document: number}}}}, found {type(found).__name__} for query {query!r}"
+        f"expected {{query: {{document: number}}}}, found {type(value).__name__} for query {query!r}"
     )

@@ -1,8 +1,9 @@
-"""The formats by name: what each is, which tables it reads and which it writes."""
+"""The formats of tables by name, with the tables that each can hold."""
 
 from typing import Literal, NamedTuple, get_args
 
 from assay.core.errors import FormatError, InputError
+from assay.core.suggestions import did_you_mean
 from assay.core.tables import Documents, Qrels, Queries, Run
 
 Kind = Literal["qrels", "run", "queries", "documents"]
@@ -11,29 +12,29 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Collection(NamedTuple):
-    """What belongs together: queries, what people said about them, and the documents."""
+    """The queries, the qrels and the documents of one test collection."""
 
     queries: Queries | None = None
     qrels: Qrels | None = None
     documents: Documents | None = None
 
-    def only(self, kind: Kind | None, label: str) -> "Collection | Table":
-        """The one table that is asked for, or everything when none is.
+    def select(self, kind: Kind | None, label: str) -> "Collection | Table":
+        """Return the table of this kind, or the whole collection if `kind` is None.
 
-        >>> Collection(qrels=Qrels({"q": {"a": 1}})).only("qrels", "here")
+        >>> Collection(qrels=Qrels({"q": {"a": 1}})).select("qrels", "here")
         Qrels(1 queries, 1 rows)
         """
         if kind is None:
             return self
         table: Table | None = getattr(self, kind, None)
         if table is None:
-            there = [name for name, part in zip(self._fields, self, strict=True) if part is not None]
-            raise FormatError(f"expected {kind}, found only {', '.join(there) or 'nothing'}", label)
+            names = [name for name, part in zip(self._fields, self, strict=True) if part is not None]
+            raise FormatError(f"expected {kind}, found only {', '.join(names) or 'nothing'}", label)
         return table
 
 
 class Format(NamedTuple):
-    """One format: its name, what it is, and which tables it reads and writes."""
+    """One format: its name, its description, and the kinds of tables that it reads and writes."""
 
     name: str
     description: str
@@ -41,23 +42,23 @@ class Format(NamedTuple):
     reads: tuple[Kind, ...]
     writes: tuple[Kind, ...]
     extensions: tuple[str, ...] = ()
-    several: bool = False
+    is_collection: bool = False
 
-    def refuse(self, kind: Kind, label: str) -> FormatError:
-        """What to say when this format does not hold this kind of table."""
-        able = [other.name for other in FORMATS.values() if kind in other.writes]
-        return FormatError(f"the format {self.name} does not hold {kind}; {', '.join(able)} do", label)
+    def kind_error(self, kind: Kind, label: str) -> FormatError:
+        """Return the error for a kind of table that this format cannot hold."""
+        writers = [other.name for other in FORMATS.values() if kind in other.writes]
+        return FormatError(f"the format {self.name} cannot hold {kind}; {', '.join(writers)} can", label)
 
 
 _JUDGED: tuple[Kind, ...] = ("qrels", "queries", "documents")
 _PAIRS: tuple[Kind, ...] = ("qrels", "run")
 
 FORMATS = {
-    made.name: made
-    for made in (
+    file_format.name: file_format
+    for file_format in (
         Format(
             "trec",
-            "TREC qrels (4 fields) and runs (6 fields) between blanks or tabs",
+            "TREC qrels (4 fields) and runs (6 fields), separated by blanks or tabs",
             "trec",
             _PAIRS,
             _PAIRS,
@@ -69,12 +70,12 @@ FORMATS = {
             "beir",
             _JUDGED,
             _JUDGED,
-            several=True,
+            is_collection=True,
         ),
         Format(
             "json",
             "a JSON object {query: {document: number}} or {query: [document, …]}: pytrec_eval, BEIR, ranx",
-            "nested",
+            "nested_json",
             _PAIRS,
             _PAIRS,
             (".json",),
@@ -82,11 +83,11 @@ FORMATS = {
         Format(
             "guide",
             'a JSON list of {"query", "relevant_doc_ids"} or, graded, {"query", "relevant": {doc: grade}}',
-            "guide",
+            "query_list",
             ("qrels", "queries"),
             ("qrels", "queries"),
             (".json",),
-            several=True,
+            is_collection=True,
         ),
         Format("csv", "comma-separated values with a header", "delimited", KINDS, KINDS, (".csv",)),
         Format(
@@ -97,7 +98,7 @@ FORMATS = {
             KINDS,
             (".tsv", ".tab"),
         ),
-        Format("jsonl", "one JSON object a line", "jsonl", KINDS, KINDS, (".jsonl", ".ndjson")),
+        Format("jsonl", "one JSON object on each line", "jsonl", KINDS, KINDS, (".jsonl", ".ndjson")),
         Format("parquet", "Apache Parquet", "columnar", KINDS, KINDS, (".parquet", ".pq")),
         Format(
             "arrow",
@@ -113,44 +114,85 @@ FORMATS = {
             "smart",
             _JUDGED,
             _JUDGED,
-            several=True,
+            is_collection=True,
+        ),
+        Format(
+            "sgml",
+            "TREC SGML: documents as <DOC> with <DOCNO>, topics as <top> with <num>",
+            "sgml",
+            ("queries", "documents"),
+            (),
+        ),
+        Format(
+            "judgments",
+            "judgment lists of OpenSearch Search Relevance and Quepid: JSON, or CSV query,docid,rating",
+            "judgment_lists",
+            ("qrels", "queries"),
+            (),
+            is_collection=True,
+        ),
+        Format(
+            "ir_datasets",
+            "a collection of the package ir_datasets by its id, such as ir_datasets:vaswani",
+            "ir_datasets_source",
+            KINDS,
+            (),
+            is_collection=True,
         ),
     )
 }
 
 
-def named(name: str) -> Format:
-    """The format of this name.
+def get_format(name: str) -> Format:
+    """Return the format of this name.
 
-    >>> named("tsv").module
+    >>> get_format("tsv").module
     'delimited'
     """
     if name not in FORMATS:
-        raise InputError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
+        hint = did_you_mean(name, FORMATS) or f"choose one of {', '.join(FORMATS)}"
+        raise InputError(f"there is no format {name!r}; {hint}")
     return FORMATS[name]
 
 
-def by_extension(path: str, kind: Kind | None = None) -> Format | None:
-    """The format that a file's name promises for a table (or a collection), if it promises one.
+def format_by_extension(path: str, kind: Kind | None = None) -> Format | None:
+    """Return the format of a table (or a collection) by the extension of its file, None if it is unknown.
 
-    >>> by_extension("runs/bm25.csv.gz").name
+    >>> format_by_extension("runs/bm25.csv.gz").name
     'csv'
-    >>> by_extension("bm25.json", "run").name, by_extension("queries.json").name
+    >>> format_by_extension("bm25.json", "run").name, format_by_extension("queries.json").name
     ('json', 'guide')
     """
-    lowered = path.lower().removesuffix(".gz").removesuffix(".zst")
-    fitting = [made for made in FORMATS.values() if lowered.endswith(made.extensions or ("\0",))]
-    able = (made for made in fitting if (kind in made.writes if kind else made.several))
-    return next(able, fitting[0] if fitting else None)
+    name = path.lower().removesuffix(".gz").removesuffix(".zst")
+    matches = [
+        file_format for file_format in FORMATS.values() if name.endswith(file_format.extensions or ("\0",))
+    ]
+    fitting_formats = (
+        file_format
+        for file_format in matches
+        if (kind in file_format.writes if kind else file_format.is_collection)
+    )
+    return next(fitting_formats, matches[0] if matches else None)
+
+
+def as_collection(table: Collection | Table) -> Collection:
+    """Return a collection; a table becomes a collection of only this table."""
+    if isinstance(table, Collection):
+        return table
+    return Collection(
+        table if isinstance(table, Queries) else None,
+        table if isinstance(table, Qrels) else None,
+        table if isinstance(table, Documents) else None,
+    )
 
 
 def kind_of_table(table: Table) -> Kind:
-    """The kind of a table.
+    """Return the kind of a table.
 
     >>> kind_of_table(Run({"q": {"a": 0.5}}))
     'run'
     """
-    for kind, made in zip(KINDS, (Qrels, Run, Queries, Documents), strict=True):
-        if isinstance(table, made):
+    for kind, table_type in zip(KINDS, (Qrels, Run, Queries, Documents), strict=True):
+        if isinstance(table, table_type):
             return kind
     raise InputError(f"expected Qrels, Run, Queries, Documents or a Collection, found {type(table).__name__}")

@@ -1,7 +1,7 @@
-"""Vectors made from a seed, each kind with one property that indexes stumble over.
+"""Vectors generated from a seed, each kind with one property that is difficult for indexes.
 
-Rows are made when they are asked for, in fixed chunks with a seed of their own: the same rows come whatever
-is asked for at a time, in whichever process, and nothing is held.
+Rows are generated when they are requested, in fixed chunks that each have their own seed: the rows do not
+depend on how many are requested at a time or in which process, and only one chunk is in memory.
 """
 
 from __future__ import annotations
@@ -12,171 +12,176 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import InputError
-from assay.core.vectors import TYPES, Matrix, Vectors, checked_metric
+from assay.core.suggestions import did_you_mean
+from assay.core.vectors import TYPES, Matrix, Vectors, check_metric
 
-CHUNK = 4096
+CHUNK_ROWS = 4096
 _Rows = NDArray[np.float32]
-_SCALE, _MIDDLE = 24, {"uint8": 128, "int8": 0}  # of whole numbers
+_SCALE, _MIDDLE = 24, {"uint8": 128, "int8": 0}  # for integer types
 
 
-class Shape(NamedTuple):
-    """What a kind is told: how many rows of how many dimensions, from which seed, for which metric."""
+class DataShape(NamedTuple):
+    """The number of rows and dimensions, the seed and the metric of generated data."""
 
     n: int
     d: int
     seed: int
     metric: str
 
-    def random(self, *place: int) -> np.random.Generator:
-        """The random numbers of one place."""
+    def generator(self, *place: int) -> np.random.Generator:
+        """Return the random number generator of one part of the data."""
         return np.random.default_rng([self.seed, *place])
 
 
-class Kind:
-    """A kind of data: how a chunk of its base and of its queries is drawn."""
+class Distribution:
+    """A kind of data: draws the chunks of its base and of its queries."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: DataShape) -> None:
         self.shape = shape
 
     def base(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """The rows of a chunk of the base."""
+        """Return the rows of a chunk of the base."""
         raise NotImplementedError
 
     def queries(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """The rows of a chunk of the queries: as those of the base, unless the kind says otherwise."""
+        """Return the rows of a chunk of the queries: by default drawn as those of the base."""
         return self.base(random, rows, chunk)
 
 
-class Clusters(Kind):
-    """Clusters whose sizes fall as 1, 1/2, 1/3, …: a few are large, most are small."""
+class Clusters(Distribution):
+    """Clusters whose sizes decrease as 1, 1/2, 1/3, …: a few are large, most are small."""
 
-    spread = 0.35  # of a cluster, where centres are 1 apart in each dimension
+    spread = 0.35  # standard deviation of a cluster; that of the centres is 1
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: DataShape) -> None:
         super().__init__(shape)
         count = max(2, min(1000, round(shape.n**0.5)))
-        self.centres = shape.random(0).standard_normal((count, shape.d), np.float32)
-        self.ends = np.cumsum(1 / np.arange(1, count + 1))
+        self.centres = shape.generator(0).standard_normal((count, shape.d), np.float32)
+        self.cumulative_weights = np.cumsum(1 / np.arange(1, count + 1))
 
     def base(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """Rows around centres."""
-        which = np.searchsorted(self.ends, random.random(rows) * self.ends[-1])
-        made: _Rows = self.centres[which] + self.spread * _normal(random, rows, self.shape.d)
-        return made
+        """Return rows around the centres."""
+        labels = np.searchsorted(self.cumulative_weights, random.random(rows) * self.cumulative_weights[-1])
+        drawn_rows: _Rows = self.centres[labels] + self.spread * _draw_normal(random, rows, self.shape.d)
+        return drawn_rows
 
 
-class Shifted(Kind):
-    """A base near a low-dimensional subspace, and queries off it: as texts lie off the images."""
+class ShiftedQueries(Distribution):
+    """A base near a low-dimensional subspace, and queries away from it, as texts and images often are."""
 
-    noise, away = 0.05, 0.7
+    noise, shift = 0.05, 0.7
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: DataShape) -> None:
         super().__init__(shape)
-        axes, _ = np.linalg.qr(shape.random(0).standard_normal((shape.d, shape.d)))
-        self.inner = max(1, shape.d // 4)
+        axes, _ = np.linalg.qr(shape.generator(0).standard_normal((shape.d, shape.d)))
+        self.subspace_size = max(1, shape.d // 4)
         self.axes = np.ascontiguousarray(axes.T, np.float32)
-        self.clusters = Clusters(shape._replace(d=self.inner))
+        self.clusters = Clusters(shape._replace(d=self.subspace_size))
 
     def base(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """Clusters in the subspace, with a little noise around it."""
-        inside = self.clusters.base(random, rows, chunk) @ self.axes[: self.inner]
-        made: _Rows = inside + self.noise * _normal(random, rows, self.shape.d)
-        return made
+        """Return clusters in the subspace, with a little noise around it."""
+        in_subspace = self.clusters.base(random, rows, chunk) @ self.axes[: self.subspace_size]
+        drawn_rows: _Rows = in_subspace + self.noise * _draw_normal(random, rows, self.shape.d)
+        return drawn_rows
 
     def queries(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """Rows without clusters, moved off the subspace, all to one side of it."""
-        inside = _normal(random, rows, self.inner) @ self.axes[: self.inner]
-        outside = self.axes[self.inner :]
-        moved: _Rows = self.away * (1 + 0.5 * _normal(random, rows, len(outside)))
-        made: _Rows = inside + moved @ outside
-        return made
+        """Return rows without clusters, all shifted to one side of the subspace."""
+        in_subspace = _draw_normal(random, rows, self.subspace_size) @ self.axes[: self.subspace_size]
+        other_axes = self.axes[self.subspace_size :]
+        offsets: _Rows = self.shift * (1 + 0.5 * _draw_normal(random, rows, len(other_axes)))
+        drawn_rows: _Rows = in_subspace + offsets @ other_axes
+        return drawn_rows
 
 
-class Hubs(Kind):
-    """Some rows are near to very many: they lie near the middle or, under inner product, are long.
+class Hubs(Distribution):
+    """Some rows are near to very many others: they are near the centre or, under inner product, long.
 
-    The more dimensions, the more of it: in 16 there is little to be seen.
+    The effect grows with the number of dimensions: with 16 it is small.
     """
 
-    uneven = 0.25
+    spread = 0.25
 
     def base(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """Rows around a middle that is not the origin, of uneven reach."""
-        reach = np.exp(self.uneven * _normal(random, rows, 1))
-        around = _normal(random, rows, self.shape.d)
-        made: _Rows = reach * (1 + around) if self.shape.metric == "ip" else 1 + reach * around
-        return made
+        """Return rows at different radii around a centre that is not the origin."""
+        radius = np.exp(self.spread * _draw_normal(random, rows, 1))
+        noise = _draw_normal(random, rows, self.shape.d)
+        drawn_rows: _Rows = radius * (1 + noise) if self.shape.metric == "ip" else 1 + radius * noise
+        return drawn_rows
 
     def queries(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """Rows around the same middle, of even reach."""
-        return 1 + _normal(random, rows, self.shape.d)
+        """Return rows around the same centre, with equal radii."""
+        return 1 + _draw_normal(random, rows, self.shape.d)
 
 
 class Duplicates(Clusters):
-    """A share of the rows are exact copies of others."""
+    """A share of the rows are exact copies of other rows."""
 
     share = 0.2
 
     def base(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """Rows of which some are copies of originals in a chunk before, or in this one."""
-        made, copied = self._drawn(chunk, rows)
-        other = int(random.integers(0, chunk + 1))
-        originals, theirs = (made, copied) if other == chunk else self._drawn(other, CHUNK)
-        made = made.copy()
-        from_there = np.flatnonzero(~theirs)
-        made[copied] = originals[random.choice(from_there, int(copied.sum()))]
-        return made
+        """Return rows of which some are copies of originals in an earlier chunk or in this one."""
+        drawn_rows, is_copy = self._draw_originals(chunk, rows)
+        source_chunk = int(random.integers(0, chunk + 1))
+        originals, source_is_copy = (
+            (drawn_rows, is_copy) if source_chunk == chunk else self._draw_originals(source_chunk, CHUNK_ROWS)
+        )
+        drawn_rows = drawn_rows.copy()
+        candidates = np.flatnonzero(~source_is_copy)
+        drawn_rows[is_copy] = originals[random.choice(candidates, int(is_copy.sum()))]
+        return drawn_rows
 
     def queries(self, random: np.random.Generator, rows: int, chunk: int) -> _Rows:
-        """Rows of their own, none of them of the base."""
+        """Return rows that are not in the base."""
         return super().base(random, rows, chunk)
 
-    def _drawn(self, chunk: int, rows: int) -> tuple[_Rows, NDArray[np.bool_]]:
-        """The rows of a chunk before copying, and which of them are to be copies."""
-        random = self.shape.random(3, chunk)
-        order = np.arange(rows) < round(self.share * rows)
-        return super().base(random, rows, chunk), random.permutation(order)
+    def _draw_originals(self, chunk: int, rows: int) -> tuple[_Rows, NDArray[np.bool_]]:
+        """Return the rows of a chunk before copying, and which of them will be copies."""
+        random = self.shape.generator(3, chunk)
+        is_copy = np.arange(rows) < round(self.share * rows)
+        return super().base(random, rows, chunk), random.permutation(is_copy)
 
 
-KINDS: dict[str, type[Kind]] = {
+KINDS: dict[str, type[Distribution]] = {
     "clusters": Clusters,
-    "shifted": Shifted,
+    "shifted": ShiftedQueries,
     "hubs": Hubs,
     "duplicates": Duplicates,
 }
 
 
-class Drawn(Vectors):
-    """Rows that are made when they are asked for."""
+class GeneratedVectors(Vectors):
+    """Rows that are generated when they are requested."""
 
-    def __init__(self, kind: Kind, part: str, n: int, dtype: str) -> None:
+    def __init__(self, kind: Distribution, part: str, n: int, dtype: str) -> None:
         self.kind, self.part = kind, part
         self.shape, self.dtype = (n, kind.shape.d), np.dtype(dtype)
-        self._kept: tuple[int, Matrix] | None = None
+        self._last_chunk: tuple[int, Matrix] | None = None
 
     def block(self, start: int, stop: int) -> Matrix:
-        """The rows from start up to stop."""
-        made = np.empty((max(0, stop - start), self.d), self.dtype)
-        for chunk in range(start // CHUNK, -(-stop // CHUNK) if stop > start else 0):
-            low, high = max(start, chunk * CHUNK), min(stop, (chunk + 1) * CHUNK)
-            made[low - start : high - start] = self._chunk(chunk)[low - chunk * CHUNK : high - chunk * CHUNK]
-        return made
+        """Return the rows from start up to stop."""
+        rows = np.empty((max(0, stop - start), self.d), self.dtype)
+        for chunk in range(start // CHUNK_ROWS, -(-stop // CHUNK_ROWS) if stop > start else 0):
+            low, high = max(start, chunk * CHUNK_ROWS), min(stop, (chunk + 1) * CHUNK_ROWS)
+            rows[low - start : high - start] = self._chunk(chunk)[
+                low - chunk * CHUNK_ROWS : high - chunk * CHUNK_ROWS
+            ]
+        return rows
 
     def _chunk(self, chunk: int) -> Matrix:
-        kept = self._kept
-        if kept is None or kept[0] != chunk:
-            rows = min(CHUNK, len(self) - chunk * CHUNK)
+        last_chunk = self._last_chunk
+        if last_chunk is None or last_chunk[0] != chunk:
+            rows = min(CHUNK_ROWS, len(self) - chunk * CHUNK_ROWS)
             draw = self.kind.base if self.part == "base" else self.kind.queries
-            random = self.kind.shape.random(1 if self.part == "base" else 2, chunk)
-            kept = self._kept = (chunk, _typed(draw(random, rows, chunk), self.dtype))
-        return kept[1]
+            random = self.kind.shape.generator(1 if self.part == "base" else 2, chunk)
+            last_chunk = self._last_chunk = (chunk, _convert_rows(draw(random, rows, chunk), self.dtype))
+        return last_chunk[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": None}
+        return {**self.__dict__, "_last_chunk": None}
 
 
-class Generated(NamedTuple):
-    """A base and queries."""
+class GeneratedData(NamedTuple):
+    """A base and its queries."""
 
     base: Vectors
     queries: Vectors
@@ -191,33 +196,37 @@ def generate(
     seed: int = 0,
     dtype: str = "float32",
     metric: str = "l2",
-) -> Generated:
-    """Vectors of a kind: clusters, shifted, hubs or duplicates.
+) -> GeneratedData:
+    """Return vectors of a kind: clusters, shifted, hubs or duplicates.
 
-    >>> made = generate("clusters", 10_000, 8, queries=5, seed=7)
-    >>> made.base.shape, made.queries.shape
+    >>> data = generate("clusters", 10_000, 8, queries=5, seed=7)
+    >>> data.base.shape, data.queries.shape
     ((10000, 8), (5, 8))
-    >>> bool((made.base.block(5000, 5001) == made.base.whole()[5000]).all())
+    >>> bool((data.base.block(5000, 5001) == data.base.to_matrix()[5000]).all())
     True
     """
     if kind not in KINDS:
-        raise InputError(f"there is no kind {kind!r}; there are {', '.join(KINDS)}")
+        hint = did_you_mean(kind, KINDS) or f"choose one of {', '.join(KINDS)}"
+        raise InputError(f"there is no kind {kind!r}; {hint}")
     if dtype not in TYPES:
         raise InputError(f"vectors are of type {', '.join(TYPES)}, found {dtype!r}")
     numbers = {"rows": (n, 1), "dimensions": (d, 2), "queries": (queries, 1), "the seed": (seed, 0)}
     for name, (number, least) in numbers.items():
         if number < least:
             raise InputError(f"{name} must be {least} or more, found {number}")
-    made = KINDS[kind](Shape(n, d, seed, checked_metric(metric)))
-    return Generated(Drawn(made, "base", n, dtype), Drawn(made, "queries", queries, dtype))
+    distribution = KINDS[kind](DataShape(n, d, seed, check_metric(metric)))
+    return GeneratedData(
+        GeneratedVectors(distribution, "base", n, dtype),
+        GeneratedVectors(distribution, "queries", queries, dtype),
+    )
 
 
-def _normal(random: np.random.Generator, rows: int, d: int) -> _Rows:
+def _draw_normal(random: np.random.Generator, rows: int, d: int) -> _Rows:
     return random.standard_normal((rows, d), np.float32)
 
 
-def _typed(rows: _Rows, dtype: np.dtype[Any]) -> Matrix:
-    """Rows in a type; for whole numbers they are stretched over its range, and what is beyond is cut."""
+def _convert_rows(rows: _Rows, dtype: np.dtype[Any]) -> Matrix:
+    """Return rows in a type; for integer types they are scaled to its range and clipped."""
     if dtype.kind == "f":
         return rows.astype(dtype)
     limits = np.iinfo(dtype)

@@ -1,4 +1,4 @@
-"""Qrels + run + measures → scores; slices of them, and how sure they are."""
+"""Evaluation: scores of runs, slices, comparisons, failures, trends and the gate."""
 
 from assay.evaluation.evaluate import DEFAULT_MEASURES, Counts, Evaluation, SliceEstimates, evaluate
 

@@ -1,8 +1,9 @@
-"""Why a query fails: the likely causes, the signs by which each is known, and the fix it points to.
+"""Causes for which a query fails, and the signs by which each is detected.
 
-The causes stand in order of precedence, from a wrong measurement to a wrong search. A cause of
-documents explains a relevant document that is missing from the top: each has the first that fits.
-A cause of the whole query explains all of them at once. A new cause is one function.
+The causes are in order of precedence, from a wrong measurement to a wrong search. A document cause
+explains a relevant document that is missing from the top: the first that fits counts. A query cause
+explains all missing documents at once. A new cause is one function here, and its texts in
+`assay.views.causes`.
 """
 
 from __future__ import annotations
@@ -10,338 +11,337 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from assay.evaluation import words
-from assay.evaluation.cases import Case, Scope
+from assay.evaluation import vocabulary
+from assay.evaluation.failure_cases import FailureCase
 
-HALF = 0.5  # of the top unjudged at least: worth a word
-MOSTLY = 0.8  # of the top unjudged at least: the likely cause
-FEW = 0.2  # of the top at most have a term: it was missed
-HARDLY = 1 / 3  # of the query's words at most are in a document: they speak differently
-WORDY = 8  # words that carry meaning: most of a longer query is there by the way
-LOOKED_INTO = 100  # texts of a longer top are not all read
-NAMED = 3  # documents that a sentence names before it counts the others
-DESCRIBED = 2  # and documents of which it says more than a rank
+HALF_UNJUDGED = 0.5  # the share of the top that is unjudged from which on it is reported
+MOSTLY_UNJUDGED = 0.8  # the share of the top that is unjudged from which on it is the likely cause
+FEW_HOLDERS = 0.2  # at most this share of the top has a term: it was missed
+MAX_SHARED_WORDS = 1 / 3  # at most this share of the query's words is in a document: a vocabulary gap
+LONG_QUERY_WORDS = 8  # content words: most words of a longer query are incidental
+MAX_TEXTS_READ = 100  # the texts of a longer top are not all read
 
 
-class Sign(NamedTuple):
-    """What was found: words for it, and the documents concerned."""
+class DocumentSign(NamedTuple):
+    """A document that is not there, or for which nothing was returned."""
 
-    text: str
-    documents: Sequence[str] = ()
+    document: str
+
+
+class RankSign(NamedTuple):
+    """A document with its rank in the run, or by exact search."""
+
+    document: str
+    rank: int
+
+
+class MissSign(NamedTuple):
+    """A document that was not returned, or far down."""
+
+    document: str
+    rank: int | None  # None: it was not returned
+    returned_count: int  # the number of documents that were returned
+
+
+class TwinQuerySign(NamedTuple):
+    """A document with another grade for a query with the same text."""
+
+    document: str
+    grade: int
+    query: str
+    other_grade: int
+
+
+class DuplicateSign(NamedTuple):
+    """A document with the same text as another that is not judged relevant."""
+
+    document: str
+    grade: int
+    other: str
+    other_rank: int | None  # None: it is not in the top
+    other_grade: int | None  # None: it was not judged
+
+
+class SiblingSign(NamedTuple):
+    """A document of which another chunk is in the top."""
+
+    document: str
+    sibling: str
+    rank: int
+
+
+class TermSign(NamedTuple):
+    """A document with a term of the query that hardly any document in the top has."""
+
+    document: str
+    term: str
+    holder_count: int  # the number of documents in the top with the term
+    text_count: int  # the number of documents in the top with a text
+
+
+class VocabularySign(NamedTuple):
+    """A document with few words of the query."""
+
+    document: str
+    shared_words: tuple[str, ...]
+    absent_words: tuple[str, ...]
+
+
+Sign = (
+    DocumentSign
+    | RankSign
+    | MissSign
+    | TwinQuerySign
+    | DuplicateSign
+    | SiblingSign
+    | TermSign
+    | VocabularySign
+)
+
+
+class QuerySign(NamedTuple):
+    """What shows a cause of a whole query."""
+
+    document_count: int  # of judged or relevant documents, or of the documents in the top
+    value: float | None = None  # of the measure if the cause did not exist
+    documents: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
     explains: bool = True
-    rest: bool = False  # it explains only what no cause before it does
+    is_remainder: bool = False  # it explains only the documents that no earlier cause explains
+
+
+QueryDetector = Callable[[FailureCase], QuerySign | None]
+DocumentDetector = Callable[[FailureCase, str], Sign | None]
 
 
 class Cause(NamedTuple):
-    """A reason for which queries fail."""
+    """A reason why queries fail, detected in a whole query or in each missing document."""
 
     key: str
-    means: str
-    fix: str
-    of_query: Callable[[Case], Sign | None] | None = None
-    of_document: Callable[[Case, str], str | None] | None = None
-    says: str = "{signs}"
-
-    def fix_for(self, scope: Scope) -> str:
-        """The fix, with the numbers of this case."""
-        return self.fix.format(k=scope.k, depth=scope.depth)
+    detect_in_query: QueryDetector | None = None
+    detect_in_document: DocumentDetector | None = None
 
 
 class Evidence(NamedTuple):
-    """A sign of a cause in one query; `explained` counts the missing relevant documents it explains."""
+    """The evidence of a cause in one query."""
 
     cause: str
-    text: str
     documents: tuple[str, ...]
-    explained: int
+    explained_documents: int  # the number of missing relevant documents that the cause explains
+    signs: tuple[Sign, ...] = ()  # of a document cause, one for each document
+    query_sign: QuerySign | None = None  # of a query cause
+    reranked_value: float | None = None  # of the measure if the first documents were in the best order
 
 
 CAUSES: dict[str, Cause] = {}
-OfQuery = Callable[[Case], Sign | None]
-OfDocument = Callable[[Case, str], str | None]
 
 
-def of_query(key: str, means: str, fix: str) -> Callable[[OfQuery], OfQuery]:
-    """Register a cause of a whole query: a function that finds its sign, or None."""
+def query_cause(key: str) -> Callable[[QueryDetector], QueryDetector]:
+    """Register a cause of a whole query: a function that returns its sign, or None."""
 
-    def register(find: OfQuery) -> OfQuery:
-        CAUSES[key] = Cause(key, means, fix, of_query=find)
-        return find
+    def register(detect: QueryDetector) -> QueryDetector:
+        CAUSES[key] = Cause(key, detect_in_query=detect)
+        return detect
 
     return register
 
 
-def of_document(key: str, means: str, fix: str, says: str = "{signs}") -> Callable[[OfDocument], OfDocument]:
-    """Register a cause of missing documents: a function that gives words for one of them, or None."""
+def document_cause(key: str) -> Callable[[DocumentDetector], DocumentDetector]:
+    """Register a cause of missing documents: a function that returns its sign in one, or None."""
 
-    def register(find: OfDocument) -> OfDocument:
-        CAUSES[key] = Cause(key, means, fix, of_document=find, says=says)
-        return find
+    def register(detect: DocumentDetector) -> DocumentDetector:
+        CAUSES[key] = Cause(key, detect_in_document=detect)
+        return detect
 
     return register
 
 
-def diagnose(case: Case) -> list[Evidence]:
-    """The evidence for why a query fails, the likely cause first.
+def diagnose(case: FailureCase) -> list[Evidence]:
+    """The evidence of why a query fails, the likely cause first.
 
-    That is the one that explains most of the missing documents; a near miss explains all of them where
-    reranking alone would make the query pass.
+    The likely cause is the one that explains most of the missing documents; a near miss explains all of
+    them if reranking alone would make the query pass.
     """
     missing = case.missing
     order = {key: place for place, key in enumerate(CAUSES)}
-    documents = list(_documents(case, missing))
-    enough = case.scope.passes(case.if_reranked)
+    documents = list(_document_evidence(case, missing))
+    reranking_suffices = case.scope.passes(case.if_reranked)
 
-    def likely(evidence: Evidence) -> tuple[int, int]:
-        settles = enough and evidence.cause == "near miss"
-        return -(len(missing) if settles else evidence.explained), order[evidence.cause]
+    def likelihood_key(evidence: Evidence) -> tuple[int, int]:
+        settles = reranking_suffices and evidence.cause == "near miss"
+        return -(len(missing) if settles else evidence.explained_documents), order[evidence.cause]
 
-    return sorted([*_whole(case, len(missing), documents, order), *documents], key=likely)
+    return sorted([*_query_evidence(case, len(missing), documents, order), *documents], key=likelihood_key)
 
 
-def _whole(
-    case: Case, missing: int, documents: Sequence[Evidence], order: Mapping[str, int]
+def _query_evidence(
+    case: FailureCase, missing: int, documents: Sequence[Evidence], order: Mapping[str, int]
 ) -> Iterable[Evidence]:
-    """Causes of the whole query: each explains all that is missing, or what causes before it leave."""
+    """The query causes: each explains all missing documents, or those that earlier causes leave."""
     for cause in CAUSES.values():
-        sign = cause.of_query(case) if cause.of_query else None
+        sign = cause.detect_in_query(case) if cause.detect_in_query else None
         if sign:
-            before = sum(e.explained for e in documents if sign.rest and order[e.cause] < order[cause.key])
-            yield Evidence(cause.key, sign.text, tuple(sign.documents), (missing - before) * sign.explains)
+            earlier = [e for e in documents if sign.is_remainder and order[e.cause] < order[cause.key]]
+            remaining = missing - sum(e.explained_documents for e in earlier)
+            yield Evidence(cause.key, sign.documents, remaining * sign.explains, query_sign=sign)
 
 
-def _documents(case: Case, missing: Sequence[str]) -> Iterable[Evidence]:
-    found: dict[str, dict[str, str]] = {}
+def _document_evidence(case: FailureCase, missing: Sequence[str]) -> Iterable[Evidence]:
+    signs_by_cause: dict[str, list[Sign]] = {}
     for doc in missing:
-        key, text = next(iter(_signs(case, doc)))
-        found.setdefault(key, {})[doc] = text
-    for key, signs in found.items():
-        yield Evidence(key, _sentence(case, CAUSES[key].says, list(signs.values())), tuple(signs), len(signs))
+        key, sign = next(iter(_document_signs(case, doc)))
+        signs_by_cause.setdefault(key, []).append(sign)
+    for key, signs in signs_by_cause.items():
+        documents = tuple(sign.document for sign in signs)
+        yield Evidence(key, documents, len(signs), tuple(signs), reranked_value=case.if_reranked)
 
 
-def _sentence(case: Case, says: str, signs: Sequence[str]) -> str:
-    most = DESCRIBED if says == "{signs}" else NAMED
-    scope = case.scope
-    reranked = f"{scope.of_a_query} would be {case.if_reranked:.4f}"
-    return says.format(signs=some(signs, "; ", most), k=scope.k, depth=scope.depth, reranked=reranked)
-
-
-def _signs(case: Case, doc: str) -> Iterable[tuple[str, str]]:
+def _document_signs(case: FailureCase, doc: str) -> Iterable[tuple[str, Sign]]:
     """The causes that fit a document, in order."""
     for cause in CAUSES.values():
-        text = cause.of_document(case, doc) if cause.of_document else None
-        if text:
-            yield cause.key, text
+        sign = cause.detect_in_document(case, doc) if cause.detect_in_document else None
+        if sign:
+            yield cause.key, sign
 
 
-def some(items: Iterable[str], by: str = ", ", most: int = NAMED) -> str:
-    """The first few items, and how many more there are.
-
-    >>> some(["a", "b", "c", "d", "e"])
-    'a, b, c and 2 more'
-    """
-    every = list(items)
-    rest = len(every) - most
-    return by.join(every[:most]) + (f" and {rest} more" if rest > 0 else "")
+@query_cause("no relevant document")
+def detect_no_relevant_document(case: FailureCase) -> QuerySign | None:
+    """Nothing could be found, because nothing is known to be relevant."""
+    return None if case.relevant else QuerySign(len(case.grades))
 
 
-@of_query(
-    "no relevant document",
-    "nobody judged any document relevant for the query",
-    "judge more documents for the query, or leave it out",
-)
-def no_relevant_document(case: Case) -> Sign | None:
-    """Nothing could be found, for nothing is known to be relevant."""
-    if case.relevant:
-        return None
-    return Sign(f"none of the {len(case.grades)} judged documents is relevant")
-
-
-@of_document(
-    "contradictory judgments",
-    "the same text, or the same query, was judged in two ways",
-    "settle the judgments and merge duplicates before you change the search",
-)
-def contradictory_judgments(case: Case, doc: str) -> str | None:
-    """A document that reads the same was judged otherwise, or a query that reads the same says otherwise."""
+@document_cause("contradictory judgments")
+def detect_contradictory_judgments(case: FailureCase, doc: str) -> Sign | None:
+    """A document with the same text has another grade, or a query with the same text has other grades."""
     rel, grade = case.scope.rel, case.grades[doc]
-    for query, grades in case.twins.items():
+    for query, grades in case.same_text_grades.items():
         if 0 <= grades.get(doc, rel) < rel:
-            return f"{doc} has grade {grade} here and {grades[doc]} in {query}, a query with the same text"
+            return TwinQuerySign(doc, grade, query, grades[doc])
     for other in dict.fromkeys([*case.top, *case.grades]):
-        judged = case.grades.get(other, -1)
-        if judged < rel and (judged >= 0 or other in case.top) and case.scope.corpus.same(doc, other):
-            said = f"grade {judged}" if judged >= 0 else "not judged"
-            at = f"rank {case.top.index(other) + 1}, " if other in case.top else ""
-            return f"{doc} (grade {grade}) reads the same as {other} ({at}{said})"
+        other_grade = case.grades.get(other, -1)
+        is_candidate = other_grade < rel and (other_grade >= 0 or other in case.top)
+        if is_candidate and case.scope.corpus.reads_the_same(doc, other):
+            rank = case.top.index(other) + 1 if other in case.top else None
+            return DuplicateSign(doc, grade, other, rank, other_grade if other_grade >= 0 else None)
     return None
 
 
-@of_document(
-    "not in the corpus",
-    "a relevant document is not among the documents that were given",
-    "index the documents, or drop their judgments",
-    "relevant, but not among the documents: {signs}",
-)
-def not_in_the_corpus(case: Case, doc: str) -> str | None:
-    """No search can return what is not there."""
-    return doc if case.scope.corpus.lacks(doc) else None
+@document_cause("not in the corpus")
+def detect_not_in_the_corpus(case: FailureCase, doc: str) -> Sign | None:
+    """No search can return a document that is not there."""
+    return DocumentSign(doc) if case.scope.corpus.is_missing(doc) else None
 
 
-@of_document(
-    "nothing returned",
-    "the run has no document for the query",
-    "look at filters, timeouts and how the query is parsed",
-    "the run has nothing for the query; relevant: {signs}",
-)
-def nothing_returned(case: Case, doc: str) -> str | None:
-    """A search that returns nothing is a matter of its own."""
-    return doc if not case.returned else None
+@document_cause("nothing returned")
+def detect_nothing_returned(case: FailureCase, doc: str) -> Sign | None:
+    """A search that returns nothing has a cause of its own."""
+    return None if case.returned_count else DocumentSign(doc)
 
 
-@of_query(
-    "unreachable",
-    "even the best ranking stays on the wrong side of the threshold",
-    "choose what can be reached: RCap@{k}, or another threshold",
-)
-def unreachable(case: Case) -> Sign | None:
-    """There are more relevant documents than places, or fewer than the measure asks for."""
+@query_cause("unreachable")
+def detect_unreachable(case: FailureCase) -> QuerySign | None:
+    """There are more relevant documents than places, or fewer than the measure requires."""
     if not case.relevant or case.scope.passes(case.if_best):
         return None
-    documents = f"{len(case.relevant)} relevant document{'s' * (len(case.relevant) != 1)}"
-    return Sign(f"with {documents} the best ranking there is has {case.scope.of_a_query} {case.if_best:.4f}")
+    return QuerySign(len(case.relevant), case.if_best)
 
 
-@of_document(
-    "ANN loss",
-    "exact search has the document in the top, the index does not",
-    "raise ef or nprobe, or rebuild the index",
-    "exact search has in its top {k}: {signs}",
-)
-def ann_loss(case: Case, doc: str) -> str | None:
-    """The vectors are right and the index loses them."""
+@document_cause("ANN loss")
+def detect_ann_loss(case: FailureCase, doc: str) -> Sign | None:
+    """The vectors are right, and the index loses them."""
     rank = case.exact.get(doc)
-    return f"{doc} (rank {rank})" if rank is not None and rank <= case.scope.k else None
+    return RankSign(doc, rank) if rank is not None and rank <= case.scope.k else None
 
 
-@of_query(
-    "unjudged at the top",
-    "half or more of the top was never judged, and would make the query pass if relevant",
-    "judge those documents first: the score may be too low",
-)
-def unjudged_at_the_top(case: Case) -> Sign | None:
-    """The failure may be one of the judgments."""
+@query_cause("unjudged at the top")
+def detect_unjudged_at_the_top(case: FailureCase) -> QuerySign | None:
+    """The judgments may be the problem, not the search."""
     unjudged, scope = case.unjudged, case.scope
-    enough = case.top and len(unjudged) >= HALF * len(case.top)
-    if not scope.judged or not enough or not scope.passes(case.if_judged):
+    is_share_high = case.top and len(unjudged) >= HALF_UNJUDGED * len(case.top)
+    if not scope.judging_is_informative or not is_share_high or not scope.passes(case.if_judged):
         return None
-    share = f"{len(unjudged)} of the top {len(case.top)} were never judged"
-    said = f"{share}: {some(unjudged)}; were they relevant, {scope.of_a_query} would be {case.if_judged:.4f}"
-    return Sign(said, unjudged, explains=len(unjudged) >= MOSTLY * len(case.top), rest=True)
+    return QuerySign(
+        len(case.top),
+        case.if_judged,
+        tuple(unjudged),
+        explains=len(unjudged) >= MOSTLY_UNJUDGED * len(case.top),
+        is_remainder=True,
+    )
 
 
-@of_query(
-    "wrong order",
-    "the top holds what is needed, below what is not",
-    "rerank the top {k}: what is needed is there",
-)
-def wrong_order(case: Case) -> Sign | None:
-    """The same documents in a better order would pass."""
+@query_cause("wrong order")
+def detect_wrong_order(case: FailureCase) -> QuerySign | None:
+    """The same documents would pass in a better order."""
     scope = case.scope
-    found = [doc for doc in case.relevant if case.ranks.get(doc, scope.k + 1) <= scope.k]
-    complete = len(found) == len(case.relevant) and scope.passes(case.if_best)
-    if not found or not (complete or scope.passes(case.if_ordered)):
+    documents = [doc for doc in case.relevant if case.ranks.get(doc, scope.k + 1) <= scope.k]
+    is_complete = len(documents) == len(case.relevant) and scope.passes(case.if_best)
+    if not documents or not (is_complete or scope.passes(case.if_ordered)):
         return None
-    ranks = sorted(case.ranks[doc] for doc in found)
-    said = f"relevant at rank {some(map(str, ranks), most=8)}"
-    return Sign(f"{said}; in the best order {scope.of_a_query} would be {case.if_ordered:.4f}", found)
+    ranks = tuple(sorted(case.ranks[doc] for doc in documents))
+    return QuerySign(len(documents), case.if_ordered, tuple(documents), ranks)
 
 
-@of_document(
-    "near miss",
-    "the document was returned, below the top and within a reranker's reach",
-    "rerank the first {depth}",
-    "below the top {k}, within the first {depth}: {signs}; in the best order {reranked}",
-)
-def near_miss(case: Case, doc: str) -> str | None:
-    """A reranker would see it."""
+@document_cause("near miss")
+def detect_near_miss(case: FailureCase, doc: str) -> Sign | None:
+    """A reranker would read the document."""
     rank = case.ranks.get(doc)
-    return f"{doc} (rank {rank})" if rank is not None and rank <= case.scope.depth else None
+    return RankSign(doc, rank) if rank is not None and rank <= case.scope.depth else None
 
 
-@of_document(
-    "sibling chunk",
-    "another chunk of the same parent stands in the top instead",
-    "larger or overlapping chunks, or score by parent",
-    "another chunk of the same parent is in the top {k}: {signs}",
-)
-def sibling_chunk(case: Case, doc: str) -> str | None:
-    """The right document was found at the wrong place."""
-    parent = case.scope.corpus.parent
-    if doc not in parent:
+@document_cause("sibling chunk")
+def detect_sibling_chunk(case: FailureCase, doc: str) -> Sign | None:
+    """The right document was found, but the wrong chunk of it."""
+    parents = case.scope.corpus.parents
+    if doc not in parents:
         return None
-    place = next((i for i, other in enumerate(case.top, 1) if parent.get(other) == parent[doc]), None)
-    return f"{doc}, instead {case.top[place - 1]} (rank {place})" if place else None
+    rank = next((i for i, other in enumerate(case.top, 1) if parents.get(other) == parents[doc]), None)
+    return SiblingSign(doc, case.top[rank - 1], rank) if rank else None
 
 
-@of_document(
-    "exact term missed",
-    "a code, version, name or phrase of the query is in the document and hardly in the top",
-    "add search by words (hybrid), or a keyword field for such terms",
-)
-def exact_term_missed(case: Case, doc: str) -> str | None:
-    """Vectors blur what must match to the letter."""
-    corpus, top = case.scope.corpus, _read(case)
-    for term in words.terms(case.text or "") if top else ():
-        holders = sum(corpus.holds(other, term) for other in top) if corpus.holds(doc, term) else len(top)
-        if holders <= FEW * len(top):
-            have = "have" if holders > 1 else "has"
-            return f"{doc} has “{term}”, which {holders or 'none'} of the top {len(top)} {have}"
+@document_cause("exact term missed")
+def detect_exact_term_missed(case: FailureCase, doc: str) -> Sign | None:
+    """Vector search does not match exact terms."""
+    corpus, top = case.scope.corpus, _documents_with_text(case)
+    for term in vocabulary.exact_terms(case.text or "") if top else ():
+        holders = (
+            sum(corpus.has_term(other, term) for other in top) if corpus.has_term(doc, term) else len(top)
+        )
+        if holders <= FEW_HOLDERS * len(top):
+            return TermSign(doc, term, holders, len(top))
     return None
 
 
-def _read(case: Case) -> list[str]:
+def _documents_with_text(case: FailureCase) -> list[str]:
     """The documents at the top whose texts are known."""
-    return [doc for doc in case.top[:LOOKED_INTO] if case.scope.corpus.text(doc)]
+    return [doc for doc in case.top[:MAX_TEXTS_READ] if case.scope.corpus.text(doc)]
 
 
-@of_document(
-    "vocabulary gap",
-    "the query's words are hardly in the document",
-    "synonyms, query expansion, or an embedding model of the domain",
-)
-def vocabulary_gap(case: Case, doc: str) -> str | None:
+@document_cause("vocabulary gap")
+def detect_vocabulary_gap(case: FailureCase, doc: str) -> Sign | None:
     """The query and the document say the same in different words.
 
-    Most words of a long query are there by the way, so what was found must use more of them.
+    Most words of a long query are incidental, so the documents at the top must have more of them.
     """
     corpus = case.scope.corpus
     if not case.text or not corpus.text(doc):
         return None
-    wanted = words.content(case.text)
-    shared = [word for folded, word in wanted.items() if folded in corpus.words(doc)]
-    if not wanted or len(shared) > HARDLY * len(wanted):
+    query_words = vocabulary.content_words(case.text)
+    shared = tuple(word for stem, word in query_words.items() if stem in corpus.words(doc))
+    if not query_words or len(shared) > MAX_SHARED_WORDS * len(query_words):
         return None
-    if len(wanted) > WORDY and len(shared) >= _usually_shared(case, wanted.keys()):
+    is_long = len(query_words) > LONG_QUERY_WORDS
+    if is_long and len(shared) >= _median_shared_words(case, query_words.keys()):
         return None
-    absent = some([word for word in wanted.values() if word not in shared], most=5)
-    held = f"{len(shared)} of the query's {len(wanted)} words ({some(shared)}), not {absent}"
-    return f"{doc} has {held if shared else f'none of the words {absent}'}"
+    return VocabularySign(doc, shared, tuple(word for word in query_words.values() if word not in shared))
 
 
-def _usually_shared(case: Case, wanted: Set[str]) -> int:
-    """How many words of the query a document at the top has, in the median."""
-    shared = sorted(len(wanted & case.scope.corpus.words(doc)) for doc in _read(case))
-    return shared[len(shared) // 2] if shared else len(wanted)
+def _median_shared_words(case: FailureCase, query_words: Set[str]) -> int:
+    """The median number of query words in a document at the top."""
+    counts = sorted(len(query_words & case.scope.corpus.words(doc)) for doc in _documents_with_text(case))
+    return counts[len(counts) // 2] if counts else len(query_words)
 
 
-@of_document(
-    "not retrieved",
-    "the document was not returned, or far down, without a sign of why",
-    "look at the embedding model, the chunks, and what of the document is indexed",
-    "missed without a sign of why: {signs}",
-)
-def not_retrieved(case: Case, doc: str) -> str:
-    """What is left when no other cause fits."""
-    rank = case.ranks.get(doc)
-    return f"{doc} (rank {rank}, too far down)" if rank else f"{doc} (not among the {case.returned} returned)"
+@document_cause("not retrieved")
+def detect_not_retrieved(case: FailureCase, doc: str) -> Sign:
+    """The cause if no other cause fits."""
+    return MissSign(doc, case.ranks.get(doc), case.returned_count)

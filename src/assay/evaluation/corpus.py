@@ -1,4 +1,4 @@
-"""The documents that causes look into, each once and only when it is asked for."""
+"""The documents in which causes are detected; each text is processed once, on first use."""
 
 from __future__ import annotations
 
@@ -6,58 +6,65 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from assay.core.tables import Documents
-from assay.evaluation import chunks, words
+from assay.evaluation import chunks, vocabulary
 
 
 class Corpus:
-    """What is known of the documents: their texts where they are given, else their ids alone."""
+    """The documents: their texts if these are given, else their ids alone."""
 
-    def __init__(self, documents: Documents | None, seen: Callable[[], Iterable[str]]) -> None:
-        self.documents, self._seen = documents, seen  # the ids to go by where no documents are given
+    def __init__(self, documents: Documents | None, known_ids: Callable[[], Iterable[str]]) -> None:
+        self.documents, self._known_ids = (
+            documents,
+            known_ids,
+        )  # the ids to use if no documents are given
         has_text = documents is not None and not {"title", "text"}.isdisjoint(documents.columns)
-        self._given: Mapping[str, str] = documents.texts() if documents and has_text else {}
+        self._raw_texts: Mapping[str, str] = documents.texts() if documents and has_text else {}
         self._texts: dict[str, str] = {}
         self._words: dict[str, frozenset[str]] = {}
 
     @property
     def has_texts(self) -> bool:
-        """Whether there is any text to look into."""
-        return bool(self._given)
+        """Whether there is any text."""
+        return bool(self._raw_texts)
 
-    def lacks(self, doc: str) -> bool:
-        """Whether a document is not among those that were given."""
-        return self.documents is not None and doc not in self.documents.row
+    def is_missing(self, doc: str) -> bool:
+        """Whether a document is not in the document table."""
+        return self.documents is not None and doc not in self.documents.row_by_id
 
     def text(self, doc: str) -> str:
-        """A document's text without case and extra blanks, "" where it is not known."""
+        """A document's text without case and extra blanks, "" if it is not known."""
         if doc not in self._texts:
-            self._texts[doc] = plain(self._given.get(doc, ""))
+            self._texts[doc] = normalize_text(self._raw_texts.get(doc, ""))
         return self._texts[doc]
 
     def words(self, doc: str) -> frozenset[str]:
         """A document's words, folded."""
         if doc not in self._words:
-            self._words[doc] = words.vocabulary(self.text(doc))
+            self._words[doc] = vocabulary.vocabulary(self.text(doc))
         return self._words[doc]
 
-    def holds(self, doc: str, term: str) -> bool:
-        """Whether a document has a term to the letter."""
-        return term in self.text(doc) and bool(words.finder(term).search(self.text(doc)))
+    def has_term(self, doc: str, term: str) -> bool:
+        """Whether a document contains an exact term."""
+        return term in self.text(doc) and bool(vocabulary.term_pattern(term).search(self.text(doc)))
 
-    def same(self, one: str, other: str) -> bool:
-        """Whether two documents read the same."""
-        return one != other and bool(self.text(one)) and self.text(one) == self.text(other)
+    def reads_the_same(self, document: str, other: str) -> bool:
+        """Whether two documents have the same text."""
+        return document != other and bool(self.text(document)) and self.text(document) == self.text(other)
 
     @cached_property
-    def parent(self) -> Mapping[str, str]:
+    def parents(self) -> Mapping[str, str]:
         """The parent of each document that is a chunk."""
-        return chunks.parents(self.documents) if self.documents else chunks.by_form(set(self._seen()))
+        return (
+            chunks.find_parents(self.documents)
+            if self.documents
+            else chunks.parents_from_ids(set(self._known_ids()))
+        )
 
 
-def plain(text: str) -> str:
-    """A text without what does not change how it reads: case and blanks.
+def normalize_text(text: str) -> str:
+    """A text in lower case, with single blanks.
 
-    >>> plain("  Reset it\\n NOW ")
+    >>> normalize_text("  Reset it\\n NOW ")
     'reset it now'
     """
     return " ".join(text.casefold().split())

@@ -1,37 +1,43 @@
-"""Qrels + run + measures → scores for each query, and estimates for each measure and slice."""
+"""Scores of a run for each query, and estimates for each measure and slice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from assay.core.arrays import Floats, Ints
 from assay.core.errors import InputError
-from assay.core.groups import Blocks
-from assay.core.tables import Documents, Qrels, Queries, Run, Scores, known
-from assay.core.texts import Floats, Ints
+from assay.core.score_order import ScoreOrder
+from assay.core.tables import Documents, Qrels, Queries, Run, Scores, none_for_nan
 from assay.evaluation.matching import Matches, match
+from assay.evaluation.order_warnings import order_warnings
 from assay.measures import Measure, parse
-from assay.stats import Estimate, central, estimate
+from assay.stats import Estimate, central_value, estimate
+from assay.stats.bounded_means import UNIT, Bounds
 
 if TYPE_CHECKING:
     from assay.evaluation.slices import Slice
 
-Ends = tuple[float | None, float | None]  # were the unjudged irrelevant, and were they relevant
+UnjudgedRange = tuple[
+    float | None, float | None
+]  # if the unjudged documents were irrelevant, and if they were relevant
+DEFAULT_ORDER = ScoreOrder()
 DEFAULT_MEASURES = ("nDCG@10", "R@10", "RR@10", "Robustness(delta=0.3)@10", "ZeroHit@10")
 
 
 class Counts(NamedTuple):
-    """How many queries stand behind the numbers, and which could not speak."""
+    """How many queries were evaluated, and how many could not be."""
 
     judged_queries: int
     missing_from_run: int
     unjudged_in_run: int
     ties_at_cutoff: int
     without_relevant: int
-    judged_returned: int  # documents, over all queries
+    judged_returned: int  # judged documents that were returned, over all queries
 
 
 class SliceEstimates(NamedTuple):
@@ -41,11 +47,11 @@ class SliceEstimates(NamedTuple):
     value: str
     n: int
     estimates: dict[str, Estimate]
-    unjudged: dict[str, Ends]
+    unjudged: dict[str, UnjudgedRange]
 
 
 class Evaluation:
-    """The scores of one run. Estimates are worked out when they are asked for."""
+    """The scores of one run. Estimates are computed on first access."""
 
     def __init__(
         self,
@@ -58,15 +64,26 @@ class Evaluation:
         level: float = 0.95,
         seed: int = 0,
         matches: Matches | None = None,
+        order: ScoreOrder = DEFAULT_ORDER,
+        warnings: Sequence[str] = (),
     ) -> None:
         self.name, self.measures, self.scores, self.counts = name, measures, scores, counts
-        self.matches = matches  # where the judged documents stand, by the qrels' queries
+        self.matches = matches  # the ranks of the judged documents, by the queries of the qrels
         self.slices, self.ranges, self.level, self.seed = slices, ranges or {}, level, seed
+        self.order = order  # in which the documents were ranked
+        self.warnings = warnings  # reasons to doubt that the scores are of the ranking that was meant
+
+    def with_name(self, name: str) -> Evaluation:
+        """Return the same evaluation under another name."""
+        renamed = copy(self)
+        renamed.name = name
+        return renamed
 
     def __repr__(self) -> str:
-        values = ((m, central(self.scores[m], m.kind, quantile_of(m))) for m in self.measures)
-        shown = ", ".join(f"{m} undefined" if v is None else f"{m} {v:.4f}" for m, v in values)
-        return f"Evaluation({self.name!r}, {self.counts.judged_queries:,} queries: {shown})"
+        values = ((m, central_value(self.scores[m], m.kind, quantile_of(m))) for m in self.measures)
+        summaries = ", ".join(f"{m} undefined" if v is None else f"{m} {v:.4f}" for m, v in values)
+        warnings = "".join(f"; warning: {warning}" for warning in self.warnings)
+        return f"Evaluation({self.name!r}, {self.counts.judged_queries:,} queries: {summaries}{warnings})"
 
     @cached_property
     def estimates(self) -> dict[str, Estimate]:
@@ -74,80 +91,95 @@ class Evaluation:
         return {str(m): self._estimate(m, self.scores[m]) for m in self.measures}
 
     @cached_property
-    def by(self) -> list[SliceEstimates]:
+    def slice_estimates(self) -> list[SliceEstimates]:
         """Each measure over each slice."""
-        return [self._slice(part) for part in self.slices]
+        return [self._estimate_slice(part) for part in self.slices]
 
-    def _slice(self, part: Slice) -> SliceEstimates:
+    def _estimate_slice(self, part: Slice) -> SliceEstimates:
         rows = np.array(part.rows, np.int64)
-        made = {str(m): self._estimate(m, self.scores[m][rows]) for m in self.measures}
-        return SliceEstimates(part.column, part.value, len(rows), made, self._ends(rows))
+        estimates = {str(m): self._estimate(m, self.scores[m][rows]) for m in self.measures}
+        return SliceEstimates(part.column, part.value, len(rows), estimates, self._central_ranges(rows))
 
     def _estimate(self, measure: Measure, values: Floats) -> Estimate:
-        return estimate(values, measure.kind, self.level, self.seed, quantile_of(measure))
+        return estimate_measure(measure, values, self.level)
 
     @cached_property
-    def unjudged(self) -> dict[str, Ends]:
-        """Each measure, were all unjudged documents in its top k irrelevant, and were all relevant."""
-        return self._ends(np.arange(len(self.scores.query_ids)))
+    def unjudged(self) -> dict[str, UnjudgedRange]:
+        """Each measure if all unjudged documents in its top k were irrelevant, and if all were relevant."""
+        return self._central_ranges(np.arange(len(self.scores.query_ids)))
 
-    def _ends(self, rows: Ints) -> dict[str, Ends]:
-        made: dict[str, Ends] = {}
+    def _central_ranges(self, rows: Ints) -> dict[str, UnjudgedRange]:
+        central_ranges: dict[str, UnjudgedRange] = {}
         for m in self.measures if self.ranges else ():
-            irrelevant, relevant = (central(v[rows], m.kind, quantile_of(m)) for v in self.ranges[str(m)])
-            made[str(m)] = (irrelevant, relevant)
-        return made
+            irrelevant, relevant = (
+                central_value(v[rows], m.kind, quantile_of(m)) for v in self.ranges[str(m)]
+            )
+            central_ranges[str(m)] = (irrelevant, relevant)
+        return central_ranges
 
     def worst(self, measure: Measure | str | None = None, n: int = 5) -> list[tuple[str, float]]:
-        """The queries that do worst by a measure (the first one, unless named)."""
-        chosen = self.measures[0] if measure is None else parse(measure)
-        if chosen not in self.measures:
-            computed = ", ".join(map(str, self.measures))
-            raise InputError(f"expected one of the measures that were computed ({computed}), found {chosen}")
-        values = self.scores[chosen]
-        order = np.argsort(-values if chosen.lower_is_better else values, kind="stable")[:n]
+        """The queries with the worst values of a measure (by default the first)."""
+        scored_measure = self.measures[0] if measure is None else parse(measure)
+        if scored_measure not in self.measures:
+            names = ", ".join(map(str, self.measures))
+            raise InputError(
+                f"expected one of the measures that were computed ({names}), found {scored_measure}"
+            )
+        values = self.scores[scored_measure]
+        order = np.argsort(-values if scored_measure.lower_is_better else values, kind="stable")[:n]
         return [(self.scores.query_ids[i], float(values[i])) for i in order if values[i] == values[i]]
 
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:
         """The evaluation as plain data, with the keys that `assay eval --format json` prints."""
-        made: dict[str, Any] = {
+        data: dict[str, Any] = {
             "name": self.name,
             "counts": self.counts._asdict(),
-            "mean": _plain(self.estimates, self.unjudged),
+            "mean": _estimates_to_dict(self.estimates, self.unjudged),
         }
         if self.slices:
-            made["slices"] = [
-                {"column": s.column, "value": s.value, "n": s.n} | {"mean": _plain(s.estimates, s.unjudged)}
-                for s in self.by
+            data["slices"] = [
+                {"column": s.column, "value": s.value, "n": s.n}
+                | {"mean": _estimates_to_dict(s.estimates, s.unjudged)}
+                for s in self.slice_estimates
             ]
         if per_query:
-            made["per_query"] = self.scores.to_dict()
+            data["per_query"] = self.scores.to_dict()
         if per_query and self.ranges:
-            made["per_query_unjudged"] = self._ranges_per_query()
-        return made
+            data["per_query_unjudged"] = self._ranges_per_query()
+        return data
 
     def _ranges_per_query(self) -> dict[str, dict[str, dict[str, float | None]]]:
-        ends = {m: (known(low), known(high)) for m, (low, high) in self.ranges.items()}
+        ends = {m: (none_for_nan(low), none_for_nan(high)) for m, (low, high) in self.ranges.items()}
         return {
             query: {m: {"irrelevant": low[i], "relevant": high[i]} for m, (low, high) in ends.items()}
             for i, query in enumerate(self.scores.query_ids)
         }
 
 
+def estimate_measure(measure: Measure, values: Floats, level: float) -> Estimate:
+    """Aggregate the values of a measure, with an interval."""
+    return estimate(values, measure.kind, level, quantile_of(measure), bounds_of(measure))
+
+
+def bounds_of(measure: Measure) -> Bounds | None:
+    """The bounds of the values of a measure; None if they are unknown."""
+    return UNIT if measure.is_bounded else None
+
+
 def quantile_of(measure: Measure) -> float:
-    """The share that a quantile asks for."""
+    """The share q of a quantile; 0.5 for other measures."""
     return float(measure.params.get("q", 0.5))
 
 
-def _plain(estimates: dict[str, Estimate], unjudged: dict[str, Ends]) -> dict[str, Any]:
+def _estimates_to_dict(estimates: dict[str, Estimate], unjudged: dict[str, UnjudgedRange]) -> dict[str, Any]:
     """Estimates as plain data."""
-    made: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for measure, e in estimates.items():
-        made[measure] = e.to_dict()
+        data[measure] = e.to_dict() | ({"too_narrow": True} if e.is_narrow else {})
         if measure in unjudged:
             irrelevant, relevant = unjudged[measure]
-            made[measure]["unjudged"] = {"irrelevant": irrelevant, "relevant": relevant}
-    return made
+            data[measure]["unjudged"] = {"irrelevant": irrelevant, "relevant": relevant}
+    return data
 
 
 def evaluate(
@@ -163,36 +195,48 @@ def evaluate(
     level: float = 0.95,
     seed: int = 0,
     keep: int = 0,
+    order: ScoreOrder = DEFAULT_ORDER,
 ) -> Evaluation:
-    """Score a run against judgments (or a collection that holds some), per query and per slice.
+    """Score a run against judgments (or a collection with judgments), per query and per slice.
 
-    `keep` keeps the ids of the first so many documents of each query, for those who compare them.
+    `keep` is the number of documents of each query whose ids are kept, for comparing runs; `order` says
+    how scores order documents.
 
     >>> result = evaluate({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.1}}, ["RR@10"])
     >>> result.estimates["RR@10"].value
     1.0
     """
-    wanted = chosen(measures)
+    parsed_measures = parse_measures(measures)
     if not 0 < level < 1:
         raise InputError(f"the level of an interval must lie between 0 and 1, found {level}")
-    if hasattr(qrels, "qrels"):  # a collection: what lies beside the judgments comes with them
+    qrels, table, documents = unpack_judgments(qrels, queries, documents)
+    source = order.apply(run if hasattr(run, "blocks") else Run(run))
+    matches = match(qrels, source, sorted({m.depth for m in parsed_measures if m.depth}), table, keep)
+    scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in parsed_measures})
+    ranges = {str(m): unjudged_range(m, matches) for m in parsed_measures} if unjudged else {}
+    counts = _counts(matches)
+    parts = _slices(by, table, qrels, documents) if by else []
+    if only_common and counts.missing_from_run:
+        rows = np.flatnonzero(matches.in_run)
+        scores = scores.take(rows)
+        ranges = {m: (low[rows], high[rows]) for m, (low, high) in ranges.items()}
+        parts = [part.restrict_to(rows) for part in parts]
+    warnings = order_warnings(matches.score_changes, source.rank_changes, order) + _qrels_warnings(
+        qrels, table
+    )
+    return Evaluation(
+        source.name, parsed_measures, scores, counts, parts, ranges, level, seed, matches, order, warnings
+    )
+
+
+def unpack_judgments(qrels: Any, queries: Any, documents: Any) -> tuple[Qrels, Queries | None, Any]:
+    """Return judgments and queries as tables; a collection has queries and documents, too."""
+    if hasattr(qrels, "qrels"):
         queries = qrels.queries if queries is None else queries
         documents = qrels.documents if documents is None else documents
         qrels = qrels.qrels
     qrels = qrels if isinstance(qrels, Qrels) else Qrels(qrels)
-    source: Blocks = run if hasattr(run, "blocks") else Run(run)
-    table = None if queries is None else Queries.of(queries)
-    matches = match(qrels, source, sorted({m.depth for m in wanted if m.depth}), table, keep)
-    scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in wanted})
-    ranges = {str(m): unjudged_range(m, matches) for m in wanted} if unjudged else {}
-    counts = _counts(matches)
-    parts = _slices(by, table, qrels, documents) if by else []
-    if only_common and counts.missing_from_run:
-        kept = np.flatnonzero(matches.returned)
-        scores = scores.take(kept)
-        ranges = {m: (low[kept], high[kept]) for m, (low, high) in ranges.items()}
-        parts = [part.among(kept) for part in parts]
-    return Evaluation(source.name, wanted, scores, counts, parts, ranges, level, seed, matches)
+    return qrels, None if queries is None else Queries.from_data(queries), documents
 
 
 def _slices(
@@ -201,54 +245,68 @@ def _slices(
     qrels: Qrels,
     documents: Any,
 ) -> list[Slice]:
-    """The slices of all judged queries, so that they are the same for every run."""
-    from assay.evaluation.slices import slices
+    """The slices of all judged queries, which are the same for every run."""
+    from assay.evaluation.slices import make_slices
 
-    if queries is not None and queries.row.keys().isdisjoint(qrels.query_ids):
+    if queries is not None and queries.row_by_id.keys().isdisjoint(qrels.query_ids):
         raise InputError(
             f"the query table has none of the judged queries: expected ids such as {qrels.query_ids[0]!r}, "
             f"found {queries.ids[0]!r}; check that both use the same query ids"
         )
-    return slices(
+    return make_slices(
         dict.fromkeys([by] if isinstance(by, str) else by), qrels.query_ids, queries, qrels, _texts(documents)
     )
 
 
 def _texts(documents: Any) -> Mapping[str, str] | None:
-    """The text of each document, given as {document: text} or as a table."""
-    plain = isinstance(documents, Mapping) and all(isinstance(text, str) for text in documents.values())
-    return documents if documents is None or plain else Documents.of(documents).texts()
+    """The text of each document, from {document: text} or a table."""
+    is_text_mapping = isinstance(documents, Mapping) and all(
+        isinstance(text, str) for text in documents.values()
+    )
+    return documents if documents is None or is_text_mapping else Documents.from_data(documents).texts()
 
 
-def chosen(measures: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
-    """The measures that were asked for, each once."""
+def parse_measures(measures: Iterable[Measure | str] | Measure | str) -> tuple[Measure, ...]:
+    """The measures, each once."""
     items = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not items:
         raise InputError("expected at least one measure, such as nDCG@10, found none")
     return tuple(dict.fromkeys(parse(item) for item in items))
 
 
+def _qrels_warnings(qrels: Qrels, queries: Queries | None) -> list[str]:
+    """A warning if queries were given with no documents."""
+    empty = qrels.empty_queries
+    if not empty:
+        return []
+    has_texts = queries is not None and queries.has_derived_ids and "text" in queries.columns
+    names = queries.column("text", empty[:3]) if queries is not None and has_texts else empty[:3]
+    examples = ", ".join(map(str, names)) + (", …" if len(empty) > 3 else "")
+    subject = "1 query has" if len(empty) == 1 else f"{len(empty):,} queries have"
+    return [f"{subject} no judged documents in the file and no score: {examples}"]
+
+
 def _counts(matches: Matches) -> Counts:
     return Counts(
-        judged_queries=len(matches.returned),
-        missing_from_run=int((~matches.returned).sum()),
-        unjudged_in_run=len(matches.unjudged),
-        ties_at_cutoff=int(matches.tied.sum()),
+        judged_queries=len(matches.in_run),
+        missing_from_run=int((~matches.in_run).sum()),
+        unjudged_in_run=len(matches.unjudged_queries),
+        ties_at_cutoff=int(matches.has_tie.sum()),
         without_relevant=int((matches.rankings.relevant(1) == 0).sum()),
         judged_returned=len(matches.rankings.query),
     )
 
 
 def unjudged_range(measure: Measure, matches: Matches) -> tuple[Floats, Floats]:
-    """The values were every unjudged document in the top k irrelevant, and were it relevant."""
+    """The values if every unjudged document in the top k were irrelevant, and if all were relevant."""
     rankings = matches.rankings
-    irrelevant = measure.compute(rankings.supposing(0, measure.depth))
+    irrelevant = measure.compute(rankings.with_unjudged_as(0, measure.depth))
     best = max(rankings.top_grade, least_relevant(measure))
-    relevant = measure.compute(rankings.supposing(best, measure.depth))
+    relevant = measure.compute(rankings.with_unjudged_as(best, measure.depth))
     return irrelevant, relevant
 
 
 def least_relevant(measure: Measure) -> int:
-    """The lowest grade that the measure takes for relevant."""
+    """The lowest grade that the measure counts as relevant."""
     inner = measure.params.get("of", measure)
     return int(inner.params.get("rel") or 1)

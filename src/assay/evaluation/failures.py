@@ -1,4 +1,4 @@
-"""The queries that a run fails, each with evidence for the likely cause and the fix it points to."""
+"""The queries that a run fails, each with the evidence of its likely cause."""
 
 from __future__ import annotations
 
@@ -9,24 +9,33 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from assay.core.arrays import Floats
 from assay.core.errors import InputError, MeasureError, UndecidableError
+from assay.core.score_order import ScoreOrder
 from assay.core.tables import Documents, Qrels, Queries, Run
-from assay.core.texts import Floats
-from assay.evaluation.cases import Cases, Scope
-from assay.evaluation.causes import CAUSES, MOSTLY, Evidence, diagnose
+from assay.evaluation.causes import CAUSES, MOSTLY_UNJUDGED, Evidence, diagnose
 from assay.evaluation.corpus import Corpus
-from assay.evaluation.evaluate import Evaluation, evaluate, least_relevant, quantile_of
-from assay.evaluation.levels import Standing, standing
+from assay.evaluation.evaluate import (
+    DEFAULT_ORDER,
+    Evaluation,
+    estimate_measure,
+    evaluate,
+    least_relevant,
+    quantile_of,
+    unpack_judgments,
+)
+from assay.evaluation.failure_cases import FailureCases, FailureScope
 from assay.evaluation.matching import Matches, match
+from assay.evaluation.recall_levels import Standing, recall_standing
 from assay.measures import Measure, parse
-from assay.stats import Estimate, central, estimate
+from assay.stats import Estimate, central_value, estimate
 
-TOP = 10  # what the top is for a measure without a cutoff
-DEPTH = 100
+DEFAULT_TOP = 10  # the size of the top for a measure without a cutoff
+DEFAULT_DEPTH = 100
 
 
 class Failure(NamedTuple):
-    """A query that fails, with the evidence for why; the likely cause is first."""
+    """A query that fails, with the evidence of why; the likely cause is first."""
 
     query_id: str
     text: str | None
@@ -40,28 +49,23 @@ class Failure(NamedTuple):
         """The likely cause."""
         return self.evidence[0].cause
 
-    def to_dict(self) -> dict[str, Any]:
-        """The failure as plain data."""
-        evidence = [e._asdict() | {"documents": list(e.documents)} for e in self.evidence]
-        return self._asdict() | {"cause": self.cause, "evidence": evidence}
-
 
 class FailingSlice(NamedTuple):
-    """How many queries of a slice fail, and mostly why."""
+    """How many queries of a slice fail, and their likely causes."""
 
     column: str
     value: str
     n: int
     failing: int
     share: Estimate
-    causes: dict[str, int]  # how many queries each likely cause has, the most frequent first
+    causes: dict[str, int]  # the number of queries by likely cause, the most frequent first
 
 
-class Unknown(NamedTuple):
-    """What could not be looked for, and what to give to look for it."""
+class UndetectableCause(NamedTuple):
+    """Causes that could not be checked, and the kind of input that is missing for them."""
 
-    what: str
-    give: str
+    causes: str
+    missing_input: str
 
 
 class Failures:
@@ -70,20 +74,20 @@ class Failures:
     def __init__(
         self,
         evaluation: Evaluation,
-        scope: Scope,
+        scope: FailureScope,
         failing: list[Failure],
-        cases: Cases,
-        unknown: list[Unknown],
+        cases: FailureCases,
+        undetectable: list[UndetectableCause],
     ) -> None:
         self.name, self.measure, self.below = evaluation.name, scope.measure, scope.below
-        self.scope, self.failing, self.unknown = scope, failing, unknown  # worst first
+        self.scope, self.failing, self.undetectable = scope, failing, undetectable  # worst first
         self.evaluation, self._cases, self.counts = evaluation, cases, evaluation.counts
         self._values = evaluation.scores[scope.measure]
 
     def __repr__(self) -> str:
-        causes = ", ".join(f"{len(found)} {cause}" for cause, found in self.by_cause.items())
-        said = f"{len(self.failing):,} of {self.n:,} queries" + (f": {causes}" if causes else "")
-        return f"Failures({self.name!r}, {said})"
+        causes = ", ".join(f"{len(failures)} {cause}" for cause, failures in self.by_cause.items())
+        summary = f"{len(self.failing):,} of {self.n:,} queries" + (f": {causes}" if causes else "")
+        return f"Failures({self.name!r}, {summary})"
 
     @property
     def n(self) -> int:
@@ -91,8 +95,8 @@ class Failures:
         return int((~np.isnan(self._values)).sum())
 
     @property
-    def undefined(self) -> int:
-        """How many queries have none, and are left out."""
+    def undefined_queries(self) -> int:
+        """How many queries have no value and are left out."""
         return len(self._values) - self.n
 
     @cached_property
@@ -101,16 +105,16 @@ class Failures:
         return self.evaluation.estimates[str(self.measure)]
 
     @cached_property
-    def reranked(self) -> Estimate:
-        """The measure, were the first `depth` documents of every query in the best order there is."""
+    def reranked_estimate(self) -> Estimate:
+        """The measure if the first `depth` documents of every query were in the best possible order."""
         e, values = self.evaluation, self._cases.if_reranked
-        return estimate(values, self.measure.kind, e.level, e.seed, quantile_of(self.measure))
+        return estimate_measure(self.measure, values, e.level)
 
     @property
     def standing(self) -> Standing | None:
-        """Where the score stands among the levels of the guides."""
-        ceiling = central(self._cases.if_best, self.measure.kind, quantile_of(self.measure))
-        return standing(self.measure, self.estimate, ceiling)
+        """Where the score lies among the levels of search guides."""
+        ceiling = central_value(self._cases.if_best, self.measure.kind, quantile_of(self.measure))
+        return recall_standing(self.measure, self.estimate, ceiling)
 
     @cached_property
     def share(self) -> Estimate:
@@ -125,54 +129,31 @@ class Failures:
     @cached_property
     def by_cause(self) -> dict[str, list[Failure]]:
         """The failing queries of each likely cause, the most frequent first."""
-        made: dict[str, list[Failure]] = {cause: [] for cause in CAUSES}
+        failures_by_cause: dict[str, list[Failure]] = {cause: [] for cause in CAUSES}
         for failure in self.failing:
-            made[failure.cause].append(failure)
+            failures_by_cause[failure.cause].append(failure)
         return {
-            cause: found for cause, found in sorted(made.items(), key=lambda item: -len(item[1])) if found
+            cause: failures
+            for cause, failures in sorted(failures_by_cause.items(), key=lambda item: -len(item[1]))
+            if failures
         }
 
     @cached_property
     def by_slice(self) -> list[FailingSlice]:
-        """How many queries fail in each slice, and mostly why."""
-        made = []
+        """How many queries fail in each slice, and their likely causes."""
+        failing_slices = []
         for part in self.evaluation.slices:
-            found = [f.cause for f in self.failing if f.slices[part.column] == part.value]
-            causes = {cause: found.count(cause) for cause in sorted(CAUSES, key=lambda c: -found.count(c))}
-            counted = {cause: count for cause, count in causes.items() if count}
+            causes_found = [f.cause for f in self.failing if f.slices[part.column] == part.value]
+            causes = {
+                cause: causes_found.count(cause)
+                for cause in sorted(CAUSES, key=lambda c: -causes_found.count(c))
+            }
+            cause_counts = {cause: count for cause, count in causes.items() if count}
             share = self._share(np.array(part.rows, np.int64))
-            made.append(FailingSlice(part.column, part.value, share.n, len(found), share, counted))
-        return made
-
-    def to_dict(self) -> dict[str, Any]:
-        """The failures as plain data, with the keys that `assay failures --format json` prints."""
-        where = self.standing
-        return {
-            "name": self.name,
-            "measure": str(self.measure),
-            "below": self.below,
-            "lower_is_better": self.measure.lower_is_better,
-            "depth": self.scope.depth,
-            "n": self.n,
-            "undefined": self.undefined,
-            "estimate": self.estimate.to_dict(),
-            "standing": where and where.to_dict(),
-            "reranked": self.reranked.to_dict(),
-            "failing": len(self.failing),
-            "share": self.share.to_dict(),
-            "causes": [self._cause(cause) for cause in self.by_cause],
-            "slices": [s._asdict() | {"share": s.share.to_dict()} for s in self.by_slice],
-            "queries": [failure.to_dict() for failure in self.failing],
-            "unknown": [u._asdict() for u in self.unknown],
-            "level": self.evaluation.level,
-            "seed": self.evaluation.seed,
-        }
-
-    def _cause(self, key: str) -> dict[str, Any]:
-        cause, found = CAUSES[key], self.by_cause[key]
-        said = {"cause": key, "queries": len(found), "share": len(found) / len(self.failing)}
-        names = [failure.query_id for failure in found]
-        return said | {"means": cause.means, "fix": cause.fix_for(self.scope), "query_ids": names}
+            failing_slices.append(
+                FailingSlice(part.column, part.value, share.n, len(causes_found), share, cause_counts)
+            )
+        return failing_slices
 
 
 def failures(
@@ -185,131 +166,130 @@ def failures(
     *,
     documents: Any = None,
     exact: Any = None,
-    depth: int = DEPTH,
+    depth: int = DEFAULT_DEPTH,
     level: float = 0.95,
     seed: int = 0,
+    order: ScoreOrder = DEFAULT_ORDER,
 ) -> Failures:
-    """The queries whose value is below a threshold (above it, where lower is better), and likely why.
+    """The queries whose value is below a threshold (above it if lower is better), and the likely causes.
 
-    `exact` is what exact search returned for the same queries, `depth` how far a reranker reaches.
+    `exact` is the run of exact search for the same queries, `depth` how many documents a reranker reads.
 
     >>> found = failures({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": ["a"], "q2": ["x", "b"]}, "R@1")
-    >>> found.failing[0].query_id, found.failing[0].evidence[0].text
-    ('q2', 'below the top 1, within the first 100: b (rank 2); in the best order R@1 would be 1.0000')
+    >>> found.failing[0].query_id, found.failing[0].cause
+    ('q2', 'near miss')
     """
-    chosen = _checked(parse(measure), below, depth)
+    parsed_measure = _check_options(parse(measure), below, depth)
     qrels, queries, documents = _tables(qrels, queries, documents)
-    k = chosen.depth or TOP
-    evaluation = evaluate(
-        qrels, run, chosen, queries, by, documents=documents, level=level, seed=seed, keep=k
-    )
-    matches, values = cast(Matches, evaluation.matches), evaluation.scores[chosen]
+    k = parsed_measure.depth or DEFAULT_TOP
+    options = {"documents": documents, "level": level, "seed": seed, "keep": k, "order": order}
+    evaluation = evaluate(qrels, run, parsed_measure, queries, by, **options)
+    matches, values = cast(Matches, evaluation.matches), evaluation.scores[parsed_measure]
     if np.isnan(values).all():
         raise UndecidableError(
-            f"{chosen} is undefined for every query: check that the qrels name relevant documents"
+            f"{parsed_measure} is undefined for every query: check that the qrels name relevant documents"
         )
-    rel, corpus = least_relevant(chosen), Corpus(documents, lambda: _seen(qrels, matches))
-    scope = Scope(chosen, float(below), rel, k, depth, corpus, _telling(matches, rel, k))
-    neighbours = None if exact is None else _exact(qrels, exact, queries)
-    cases = Cases(scope, qrels, matches, values, _texts(queries, qrels), neighbours)
-    labels = _labels(evaluation)
-    rows = _worst_first(scope, values)
-    failing = [_failure(cases, row, qrels.query_ids[row], labels[row]) for row in rows]
-    return Failures(evaluation, scope, failing, cases, _unknown(cases, matches, exact))
+    rel, corpus = least_relevant(parsed_measure), Corpus(documents, lambda: _known_documents(qrels, matches))
+    is_informative = _is_judging_informative(matches, rel, k)
+    scope = FailureScope(parsed_measure, float(below), rel, k, depth, corpus, is_informative)
+    exact_matches = None if exact is None else _match_exact(qrels, exact, queries, order)
+    cases = FailureCases(scope, qrels, matches, values, _query_texts(queries, qrels), exact_matches)
+    labels, rows = _slice_labels(evaluation), _worst_first(scope, values)
+    failing = [_build_failure(cases, row, qrels.query_ids[row], labels[row]) for row in rows]
+    return Failures(evaluation, scope, failing, cases, _undetectable_causes(cases, matches, exact))
 
 
-def _checked(measure: Measure, below: float, depth: int) -> Measure:
-    """The measure, unless it or the threshold cannot tell a failing query."""
+def _check_options(measure: Measure, below: float, depth: int) -> Measure:
+    """The measure; an error if it or the threshold cannot identify failing queries."""
     inner = measure.params.get("of", measure)
     if inner.name in ("Judged", "RBPResidual"):
-        raise MeasureError(f"{measure} says how much was judged, not how good a search is; use R@10, for one")
+        raise MeasureError(
+            f"{measure} says how much was judged, not how good a search is; use R@10, for example"
+        )
     lower = measure.lower_is_better
     inside = 0 <= below < 1 if lower else 0 < below <= 1
-    if not math.isfinite(below) or (measure.bounded and not inside):
+    if not math.isfinite(below) or (measure.is_bounded and not inside):
         ends = "from 0 to below 1" if lower else "above 0, at most 1"
         raise InputError(f"the threshold of {measure} must be {ends}, found {below:g}")
-    if depth < (measure.depth or TOP):
-        raise InputError(f"the depth must be {measure.depth or TOP} or more, as {measure} is, found {depth}")
+    if depth < (measure.depth or DEFAULT_TOP):
+        raise InputError(
+            f"the depth must be {measure.depth or DEFAULT_TOP} or more, as {measure} is, found {depth}"
+        )
     return measure
 
 
 def _tables(qrels: Any, queries: Any, documents: Any) -> tuple[Qrels, Queries | None, Documents | None]:
-    """What was given as tables; a collection brings what lies beside its judgments."""
-    if hasattr(qrels, "qrels"):
-        queries = qrels.queries if queries is None else queries
-        documents = qrels.documents if documents is None else documents
-        qrels = qrels.qrels
-    qrels = qrels if isinstance(qrels, Qrels) else Qrels(qrels)
-    documents = None if documents is None else Documents.of(documents)
-    if documents is not None and documents.row.keys().isdisjoint(qrels.wanted.strings):
+    """The inputs as tables; a collection includes its queries and documents."""
+    qrels, queries, documents = unpack_judgments(qrels, queries, documents)
+    documents = None if documents is None else Documents.from_data(documents)
+    if documents is not None and documents.row_by_id.keys().isdisjoint(qrels.doc_ids.strings):
         raise InputError(
-            f"the documents have none of the judged ones: expected ids such as {qrels.wanted.strings[0]!r}, "
-            f"found {', '.join(documents.ids[:1]) or 'none'}; check that both use the same document ids"
+            "the document table has none of the judged documents: expected ids such as "
+            f"{qrels.doc_ids.strings[0]!r}, found {', '.join(documents.ids[:1]) or 'none'}; "
+            "check that both use the same document ids"
         )
-    return qrels, None if queries is None else Queries.of(queries), documents
+    return qrels, queries, documents
 
 
-def _telling(matches: Matches, rel: int, k: int) -> bool:
-    """Whether it tells something that a document was not judged.
+def _is_judging_informative(matches: Matches, rel: int, k: int) -> bool:
+    """Whether a missing judgment says something.
 
-    Not where irrelevant documents are never listed, nor where the top of most queries is mostly unjudged.
+    It does not if irrelevant documents are never listed, or if the top of most queries is mostly unjudged.
     """
-    depth = np.minimum(matches.rankings.returned, k)
-    unjudged = matches.rankings.unjudged(k)[depth > 0] >= MOSTLY * depth[depth > 0]
+    depth = np.minimum(matches.rankings.returned_counts, k)
+    unjudged = matches.rankings.unjudged(k)[depth > 0] >= MOSTLY_UNJUDGED * depth[depth > 0]
     return bool(matches.rankings.irrelevant(rel).any() and unjudged.mean() <= 0.5)
 
 
-def _worst_first(scope: Scope, values: Floats) -> list[int]:
+def _worst_first(scope: FailureScope, values: Floats) -> list[int]:
     """The rows of the failing queries."""
     rows = np.flatnonzero(scope.fails(values))
-    worse = -values[rows] if scope.measure.lower_is_better else values[rows]
-    return cast(list[int], rows[np.argsort(worse, kind="stable")].tolist())
+    sort_values = -values[rows] if scope.measure.lower_is_better else values[rows]
+    return cast(list[int], rows[np.argsort(sort_values, kind="stable")].tolist())
 
 
-def _seen(qrels: Qrels, matches: Matches) -> list[str]:
-    """The documents that anybody judged or a query has at the top."""
-    return [*qrels.wanted.strings, *matches.top.ids.tolist()]
+def _known_documents(qrels: Qrels, matches: Matches) -> list[str]:
+    """The documents that were judged or that a query has at the top."""
+    return [*qrels.doc_ids.strings, *matches.top.ids.tolist()]
 
 
-def _exact(qrels: Qrels, exact: Any, queries: Queries | None) -> Matches:
-    return match(qrels, exact if hasattr(exact, "blocks") else Run(exact, name="exact"), (), queries)
+def _match_exact(qrels: Qrels, exact: Any, queries: Queries | None, order: ScoreOrder) -> Matches:
+    run = exact if hasattr(exact, "blocks") else Run(exact, name="exact")
+    return match(qrels, order.apply(run), (), queries)
 
 
-def _texts(queries: Queries | None, qrels: Qrels) -> list[str | None]:
+def _query_texts(queries: Queries | None, qrels: Qrels) -> list[str | None]:
     """The text of each judged query."""
     if queries is None or "text" not in queries.columns:
         return [None] * len(qrels.query_ids)
     return [None if text is None else str(text) for text in queries.column("text", qrels.query_ids)]
 
 
-def _labels(evaluation: Evaluation) -> list[dict[str, str]]:
+def _slice_labels(evaluation: Evaluation) -> list[dict[str, str]]:
     """The slices that each query is in."""
-    made: list[dict[str, str]] = [{} for _ in evaluation.scores.query_ids]
+    labels: list[dict[str, str]] = [{} for _ in evaluation.scores.query_ids]
     for part in evaluation.slices:
         for row in part.rows:
-            made[row][part.column] = part.value
-    return made
+            labels[row][part.column] = part.value
+    return labels
 
 
-def _failure(cases: Cases, row: int, query: str, labels: dict[str, str]) -> Failure:
+def _build_failure(cases: FailureCases, row: int, query: str, labels: dict[str, str]) -> Failure:
     case = cases[row]
     return Failure(query, case.text, case.value, labels, case.missing, diagnose(case))
 
 
-def _unknown(cases: Cases, matches: Matches, exact: Any) -> list[Unknown]:
-    """What could not be looked for."""
-    scope, deepest = cases.scope, int(matches.rankings.returned.max(initial=0))
+def _undetectable_causes(cases: FailureCases, matches: Matches, exact: Any) -> list[UndetectableCause]:
+    """The causes that could not be checked."""
+    scope, deepest = cases.scope, int(matches.rankings.returned_counts.max(initial=0))
     texts = "exact term missed, vocabulary gap"
-    wants = {
-        f"{texts}, duplicates": (not scope.corpus.has_texts, "the documents' texts: --documents"),
-        "not in the corpus": (scope.corpus.documents is None, "the documents: --documents"),
-        f"{texts}, queries asked twice": (not any(cases.texts), "the queries' texts: --queries"),
-        "ANN loss": (exact is None, "what exact search returns: --exact"),
-        "near miss": (deepest <= scope.k, f"a run that is deeper than {scope.k}"),
-        "reranking": (scope.depth <= scope.k, f"--depth above {scope.k}"),
-        "unjudged at the top": (
-            not scope.judged,
-            "judgments of most of what is returned, the irrelevant too",
-        ),
+    is_missing = {
+        (f"{texts}, duplicates", "document texts"): not scope.corpus.has_texts,
+        ("not in the corpus", "documents"): scope.corpus.documents is None,
+        (f"{texts}, queries asked twice", "query texts"): not any(cases.texts),
+        ("ANN loss", "exact search"): exact is None,
+        ("near miss", "deeper run"): deepest <= scope.k,
+        ("reranking", "depth"): scope.depth <= scope.k,
+        ("unjudged at the top", "judgments"): not scope.judging_is_informative,
     }
-    return [Unknown(what, give) for what, (lacking, give) in wants.items() if lacking]
+    return [UndetectableCause(*pair) for pair, missing in is_missing.items() if missing]

@@ -1,4 +1,4 @@
-"""Slices: which queries belong together, so that an average cannot hide whom a search fails."""
+"""Slices: groups of queries that are evaluated separately."""
 
 from __future__ import annotations
 
@@ -8,43 +8,44 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from assay.core.arrays import Ints
 from assay.core.errors import InputError
+from assay.core.suggestions import did_you_mean
 from assay.core.tables import Qrels, Queries
-from assay.core.texts import Ints
-from assay.evaluation.words import STOP
+from assay.evaluation.vocabulary import STOP_WORDS
 
-HEAD, TAIL = 0.05, 0.5
-MANY = 12  # a column of numbers with more values than this is cut into quarters
+HEAD_SHARE, TAIL = 0.05, 0.5
+MAX_NUMBER_LABELS = 12  # a column with more different numbers than this is cut into quartiles
 _WORD = re.compile(r"\w+")
 _LENGTHS = ((2, "1-2 words"), (5, "3-5 words"), (9, "6-9 words"))
 
 
 class Slice(NamedTuple):
-    """Queries with one value of a column, by their place among the judged queries."""
+    """The queries with one value of a column, by their row among the judged queries."""
 
     column: str
     value: str
     rows: list[int]
 
-    def among(self, kept: Ints) -> Slice:
-        """The same slice by its queries' places among those that are kept; it may be left empty."""
-        place = {row: new for new, row in enumerate(kept.tolist())}
-        return self._replace(rows=[place[row] for row in self.rows if row in place])
+    def restrict_to(self, kept_rows: Ints) -> Slice:
+        """The same slice by the rows of its queries among the kept rows; it may be empty."""
+        new_places = {row: new for new, row in enumerate(kept_rows.tolist())}
+        return self._replace(rows=[new_places[row] for row in self.rows if row in new_places])
 
 
-def slices(
+def make_slices(
     by: Iterable[str],
     query_ids: Sequence[str],
     queries: Queries | None,
     qrels: Qrels,
     documents: Mapping[str, str] | None,
 ) -> list[Slice]:
-    """The slices of the judged queries by each column, in a settled order."""
-    made = []
+    """The slices of the judged queries by each column, in a fixed order."""
+    all_slices = []
     for column in by:
         labels = _labels(column, query_ids, queries, qrels, documents)
-        made.extend(_grouped(column, labels))
-    return made
+        all_slices.extend(_group_labels(column, labels))
+    return all_slices
 
 
 def _labels(
@@ -54,42 +55,46 @@ def _labels(
     qrels: Qrels,
     documents: Mapping[str, str] | None,
 ) -> list[Any]:
-    """The slice of each query by one column; None where it has none."""
+    """The label of each query by one column; None if it has none."""
     table = queries.columns if queries else {}
     if column == "frequency" and column in table and queries:
-        return bands(queries.column(column, query_ids))
+        return frequency_bands(queries.column(column, query_ids))
     if column in table and queries:
-        return _binned(queries.column(column, query_ids))
+        return _bin_values(queries.column(column, query_ids))
     if column == "length" and "text" in table and queries:
-        return [length(text) for text in queries.column("text", query_ids)]
+        return [length_band(text) for text in queries.column("text", query_ids)]
     if column == "intent" and "text" in table and queries and documents is not None:
         return intents(query_ids, queries, qrels, documents)
-    raise InputError(_missing(column, table, documents))
+    raise InputError(_missing_column_message(column, table, documents))
 
 
-def _missing(column: str, table: Mapping[str, Any], documents: Mapping[str, str] | None) -> str:
+def _missing_column_message(
+    column: str, table: Mapping[str, Any], documents: Mapping[str, str] | None
+) -> str:
     if not table:
-        where = "--queries (queries= in Python, data.queries in assay.toml)"
-        return f"slicing by {column!r} needs a query table: {where}"
+        options = "--queries (queries= in Python, data.queries in assay.toml)"
+        return f"slicing by {column!r} needs a query table: {options}"
     if column == "intent" and documents is None:
         return "slicing by 'intent' needs the documents' text: give it with --documents (documents=)"
-    have = [name for name in table if name not in ("query_id", "text")]
-    made = [name for name in ("length", "intent") if "text" in table]
-    return f"there is no column {column!r} in the query table; it has {', '.join(have + made) or 'none'}"
+    columns = [name for name in table if name not in ("query_id", "text")]
+    columns += [name for name in ("length", "intent") if "text" in table]
+    hint = did_you_mean(column, columns)
+    names = f"it has {', '.join(columns) or 'none'}"
+    return f"there is no column {column!r} in the query table; {names}{hint and f'; {hint}'}"
 
 
-def bands(frequencies: Sequence[Any]) -> list[str | None]:
+def frequency_bands(frequencies: Sequence[Any]) -> list[str | None]:
     """Head (the top 5 % by frequency), torso, tail (the bottom half); ties fall to the rarer side.
 
-    >>> bands([900, 40, 8, 3, 1, 1])
+    >>> frequency_bands([900, 40, 8, 3, 1, 1])
     ['head', 'torso', 'torso', 'tail', 'tail', 'tail']
     """
     counts = [_frequency(f) for f in frequencies]
-    known = sorted((count for count in counts if count is not None), reverse=True)
-    if not known:
+    known_counts = sorted((count for count in counts if count is not None), reverse=True)
+    if not known_counts:
         return [None] * len(counts)
-    above = known[min(len(known) - 1, math.ceil(HEAD * len(known)))]
-    below = known[len(known) - math.ceil(TAIL * len(known))]
+    above = known_counts[min(len(known_counts) - 1, math.ceil(HEAD_SHARE * len(known_counts)))]
+    below = known_counts[len(known_counts) - math.ceil(TAIL * len(known_counts))]
     return [None if c is None else "tail" if c <= below else "head" if c > above else "torso" for c in counts]
 
 
@@ -102,10 +107,10 @@ def _frequency(value: Any) -> float | None:
         raise InputError(f"the column frequency must be numbers, found {value!r}") from None
 
 
-def length(text: str | None) -> str | None:
-    """A query's length in words, in four steps.
+def length_band(text: str | None) -> str | None:
+    """A query's length in words, in four bands.
 
-    >>> length("reset two factor login")
+    >>> length_band("reset two factor login")
     '3-5 words'
     """
     if text is None:
@@ -119,19 +124,19 @@ def intents(
 ) -> list[str | None]:
     """Whether a query can be answered by matching its words or only by meaning.
 
-    `exact`: some relevant document contains every word of the query (stop words apart).
-    `semantic`: none does. None: no relevant document's text is known, or no word is left.
+    `exact`: some relevant document contains every word of the query (except stop words).
+    `semantic`: none does. None: no relevant document's text is known, or no word remains.
     """
     groups, grades = qrels.groups, qrels.grades
     place = {query: i for i, query in enumerate(groups.query_ids)}
     texts = queries.column("text", query_ids)
     vocabulary: dict[str, frozenset[str]] = {}
-    made: list[str | None] = []
+    labels: list[str | None] = []
     for query, text in zip(query_ids, texts, strict=True):
         first, last = (int(groups.offsets[place[query] + end]) for end in (0, 1))
         relevant = [groups.ids[row] for row in range(first, last) if grades[row] >= 1]
-        made.append(_intent(text, [doc for doc in relevant if doc in documents], documents, vocabulary))
-    return made
+        labels.append(_intent(text, [doc for doc in relevant if doc in documents], documents, vocabulary))
+    return labels
 
 
 def _intent(
@@ -140,44 +145,44 @@ def _intent(
     documents: Mapping[str, str],
     vocabulary: dict[str, frozenset[str]],
 ) -> str | None:
-    wanted = set(_WORD.findall((text or "").casefold())) - STOP
-    if not wanted or not relevant:
+    query_words = set(_WORD.findall((text or "").casefold())) - STOP_WORDS
+    if not query_words or not relevant:
         return None
     for doc in relevant:
         if doc not in vocabulary:
             vocabulary[doc] = frozenset(_WORD.findall(documents[doc].casefold()))
-        if wanted <= vocabulary[doc]:
+        if query_words <= vocabulary[doc]:
             return "exact"
     return "semantic"
 
 
-def _binned(values: list[Any]) -> list[Any]:
-    """Values as labels; a column of many different numbers is cut into quarters."""
+def _bin_values(values: list[Any]) -> list[Any]:
+    """Values as labels; a column of many different numbers is cut into quartiles."""
     values = [None if v != v else v for v in values]
-    known = [v for v in values if v is not None]
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in known)
-    if not numbers or len(set(known)) <= MANY:
+    defined = [v for v in values if v is not None]
+    is_numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in defined)
+    if not is_numeric or len(set(defined)) <= MAX_NUMBER_LABELS:
         return [v if v is None or isinstance(v, str) else str(v) for v in values]
-    ordered = sorted(known)
+    ordered = sorted(defined)
     cuts = [ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3)]
-    edges = _spelled([ordered[0], *cuts, ordered[-1]])
+    edges = _format_edges([ordered[0], *cuts, ordered[-1]])
     labels = [f"{low} to {high}" for low, high in pairwise(edges)]
     labels = [f"{label} (below)" for label in labels[:3]] + labels[3:]
     return [None if v is None else labels[sum(v >= cut for cut in cuts)] for v in values]
 
 
-def _spelled(numbers: list[float]) -> list[str]:
-    """Numbers in as few digits as tell them apart, six at least."""
+def _format_edges(numbers: list[float]) -> list[str]:
+    """Numbers with as few digits as distinguish them, at least six."""
     if all(float(number).is_integer() for number in numbers):
         return [str(int(number)) for number in numbers]
-    made = [[f"{number:.{digits}g}" for number in numbers] for digits in range(6, 18)]
-    return next((texts for texts in made if len(set(texts)) == len(set(numbers))), made[-1])
+    candidates = [[f"{number:.{digits}g}" for number in numbers] for digits in range(6, 18)]
+    return next((texts for texts in candidates if len(set(texts)) == len(set(numbers))), candidates[-1])
 
 
 _ORDER = {"head": 0, "torso": 1, "tail": 2, "exact": 0, "semantic": 1, **{v: k for k, v in _LENGTHS}}
 
 
-def _grouped(column: str, labels: Sequence[Any]) -> list[Slice]:
+def _group_labels(column: str, labels: Sequence[Any]) -> list[Slice]:
     """The queries of each label."""
     rows: dict[str, list[int]] = {}
     for row, label in enumerate(labels):

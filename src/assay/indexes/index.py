@@ -1,8 +1,8 @@
-"""The Index protocol: what an engine must do to be measured.
+"""The Index protocol: the methods that an engine implements to be measured.
 
-An engine answers with positions and nothing else: distances, hits and times are taken from outside.
-Its parameters are the keywords of `__init__` (for building) and of `set_search` (for searching), in the
-engine's own spelling; their annotations and defaults are what is checked and documented.
+An engine returns positions only; distances, hits and times are measured from outside. Its parameters are
+the keyword arguments of `__init__` (for building) and of `set_search` (for searching), in the engine's own
+spelling. Their annotations and defaults are checked and documented.
 """
 
 from __future__ import annotations
@@ -16,104 +16,110 @@ from numpy.typing import NDArray
 
 from assay.core.vectors import METRICS, Positions
 
-Rows = NDArray[np.float32]  # contiguous, of unit length where the metric is cosine
+FAMILIES = ("graph", "partition", "tree", "exact", "other")
+Rows = NDArray[np.float32]  # contiguous; of unit length if the metric is cosine
 
 
 class Setup(NamedTuple):
-    """What an engine is told before it builds."""
+    """The settings that an engine receives before it builds."""
 
     metric: str
     d: int
     threads: int
-    folder: Path  # its own, empty; what it keeps on disk goes here
+    folder: Path  # empty and for this index only; files of the index go here
 
 
 class Requests(NamedTuple):
-    """Queries that are asked one by one: with `ask(request, k)` for each request."""
+    """Queries that are sent one by one, by `ask(item, k)` for each item."""
 
     ask: Callable[[Any, int], Positions]
-    each: Sequence[Any]
+    items: Sequence[Any]
 
 
 class Index:
-    """An index of one engine: subclass it, in one file per engine.
+    """An index of one engine; an adapter is a subclass in a file of its own.
 
-    `__init__(self, setup, *, M: int = 16)` takes the parameters of building by keyword,
-    `set_search(self, *, ef: int = 64)` those of searching.
+    `__init__(self, setup, *, M: int = 16)` takes the parameters for building by keyword,
+    `set_search(self, *, ef: int = 64)` the parameters for searching.
     """
 
     metrics: ClassVar[tuple[str, ...]] = METRICS
-    exact: ClassVar[bool] = False  # answers by brute force, and says so
-    holds_gil: ClassVar[bool] = False  # a search keeps other threads of Python waiting
-    least: ClassVar[dict[str, Any]] = {}  # the smallest search there is: it must miss something
-    files: ClassVar[tuple[str, ...]] = ()  # parameters of building that name a file: its content counts
+    exact: ClassVar[bool] = False  # compares every vector by design
+    holds_gil: ClassVar[bool] = False  # a search blocks other Python threads
+    smallest_search: ClassVar[
+        dict[str, Any]
+    ] = {}  # parameters of the smallest search; it must miss some neighbours
+    file_parameters: ClassVar[
+        tuple[str, ...]
+    ] = ()  # parameters for building that name a file; its content identifies the index
     package: ClassVar[str] = ""  # the distribution whose version is recorded
+    family: ClassVar[str] = ""  # one of FAMILIES, by which reports compare indexes; "": by its name
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
 
     def prepare(self) -> None:
-        """Do what comes before building and is no part of it, such as compiling: it is not timed."""
+        """Do work that precedes building, such as compiling code; it is not timed."""
 
     def build(self, vectors: Rows) -> None:
-        """Take in the vectors; a row's position is its id."""
+        """Index the vectors; the id of a row is its position."""
         raise NotImplementedError
 
     def set_search(self) -> None:
-        """Set how the following searches are made."""
+        """Set the parameters of the searches that follow."""
 
     def search(self, queries: Rows, k: int) -> Positions:
-        """The positions of the k nearest to each query, nearest first; −1 where there are fewer."""
+        """Return the k nearest positions to each query, nearest first, filled with −1 if there are fewer."""
         raise NotImplementedError
 
     def requests(self, queries: Rows, k: int, clients: int) -> Requests:
-        """The queries laid out to be asked one by one, by so many threads; no search is made here.
+        """Prepare the queries to be sent one by one by a number of client threads, without searching.
 
-        What an answer is written to may be made here: this is not timed.
+        An engine may allocate the memory for answers here, because this is not timed.
         """
-        return Requests(self.search, one_by_one(queries))
+        return Requests(self.search, split_rows(queries))
 
     def remark(self, queries: Rows) -> str:
-        """What is to be said of the searches for these queries, in one line; nothing where it is nothing."""
+        """Return one line about the searches for these queries, or an empty string."""
         return ""
 
     def save(self) -> None:
-        """Write the index to `setup.folder`, where it is not there already; its size is taken there."""
+        """Write the index to `setup.folder` unless it is there already; its size is measured there."""
 
     def load(self) -> None:
-        """Take up the index that was saved in `setup.folder`, instead of building."""
+        """Load the index that was saved in `setup.folder`, instead of building it."""
         raise NotImplementedError
 
     def size(self) -> int | None:
-        """The bytes the index takes on a server's disk; None: they are in `setup.folder`."""
+        """Return the bytes of the index on a server's disk, or None if its files are in `setup.folder`."""
         return None
 
     def version(self) -> str:
-        """The version of the engine; nothing where it is no package."""
+        """Return the version of the engine, or an empty string if it is not a package."""
         from importlib.metadata import version
 
         return version(self.package) if self.package else ""
 
     def close(self) -> None:
-        """Let go of what is held: connections, servers, files."""
+        """Close connections, servers and files."""
 
 
-def one_by_one(rows: NDArray[Any]) -> list[NDArray[Any]]:
-    """Each row as a table of its own.
+def split_rows(rows: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return each row as a table of one row.
 
-    >>> one_by_one(np.array([[1, 2], [3, 4]]))
+    >>> split_rows(np.array([[1, 2], [3, 4]]))
     [array([[1, 2]]), array([[3, 4]])]
     """
     return [rows[i : i + 1] for i in range(len(rows))]
 
 
-def padded(found: Any, k: int) -> Positions:
-    """Lists of positions of any length as one table, −1 where a list is short.
+def pad_positions(lists: Any, k: int) -> Positions:
+    """Return lists of positions as one table of k columns, filled with −1 where a list is shorter.
 
-    >>> padded([[3, 1], [2]], 3).tolist()
+    >>> pad_positions([[3, 1], [2]], 3).tolist()
     [[3, 1, -1], [2, -1, -1]]
     """
-    made = np.full((len(found), k), -1, np.int64)
-    for row, positions in zip(made, found, strict=True):
+    table = np.full((len(lists), k), -1, np.int64)
+    for row, positions in zip(table, lists, strict=True):
         row[: len(positions)] = positions[:k]
-    return made
+    return table

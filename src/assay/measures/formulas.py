@@ -1,7 +1,7 @@
-"""The formulas, one each, over whole columns.
+"""The formulas of the measures, over whole columns.
 
-Where a measure is one of trec_eval's, it gives what trec_eval 10 gives, 0 for a query without
-relevant documents included. Measures of our own are undefined (NaN) for such a query.
+A measure of trec_eval has the value that trec_eval 10 gives it, including 0 for a query without
+relevant documents. Measures that trec_eval does not have are undefined (NaN) for such a query.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from assay.core.arrays import Floats, Ints
 from assay.core.errors import MeasureError
-from assay.core.texts import Floats, Ints
 from assay.measures.measure import REQUIRED, Measure, define
 from assay.measures.rankings import Rankings
 
@@ -21,8 +21,8 @@ _INFAP_EPSILON = 0.00001
 _HIGHEST_EXP = 1000  # a double holds 2^1023
 
 
-def _over(top: Floats, bottom: Floats | float, otherwise: float = 0.0) -> Floats:
-    """top / bottom, and `otherwise` where bottom is 0."""
+def _divide(top: Floats, bottom: Floats | float, otherwise: float = 0.0) -> Floats:
+    """top / bottom, or `otherwise` if bottom is 0."""
     safe = np.where(np.asarray(bottom) == 0, 1.0, bottom)
     return np.where(np.asarray(bottom) == 0, otherwise, top / safe)
 
@@ -30,26 +30,26 @@ def _over(top: Floats, bottom: Floats | float, otherwise: float = 0.0) -> Floats
 @define("P", rel=1, aliases=("Precision",))
 def precision(r: Rankings, k: Cutoff, rel: int) -> Floats:
     """Of the top k places, the share with a relevant document (without k: of all returned)."""
-    return _over(r.hits(rel, k), r.returned.astype(np.float64) if k is None else float(k))
+    return _divide(r.hits(rel, k), r.returned_counts.astype(np.float64) if k is None else float(k))
 
 
 @define("R", rel=1, aliases=("Recall",))
 def recall(r: Rankings, k: Cutoff, rel: int) -> Floats:
     """Of the relevant documents, the share in the top k."""
-    return _over(r.hits(rel, k), r.relevant(rel))
+    return _divide(r.hits(rel, k), r.relevant(rel))
 
 
 @define("RCap", cutoff="required", rel=1)
 def capped_recall(r: Rankings, k: int, rel: int) -> Floats:
     """Hits in the top k over the most there could be: the smaller of k and the relevant (BEIR)."""
-    return _over(r.hits(rel, k), np.minimum(r.relevant(rel), k), np.nan)
+    return _divide(r.hits(rel, k), np.minimum(r.relevant(rel), k), np.nan)
 
 
 @define("F", rel=1, beta=1.0, aliases=("F1",))
 def f_measure(r: Rankings, k: Cutoff, rel: int, beta: float) -> Floats:
     """The weighted harmonic mean of P and R; beta above 1 weighs R more (van Rijsbergen 1979)."""
-    p, recalled, share = precision(r, k, rel), recall(r, k, rel), 1 / (1 + beta * beta)
-    return _over(p * recalled, share * recalled + (1 - share) * p)
+    p, r_value, share = precision(r, k, rel), recall(r, k, rel), 1 / (1 + beta * beta)
+    return _divide(p * r_value, share * r_value + (1 - share) * p)
 
 
 @define("Success", cutoff="required", kind="share", rel=1, aliases=("HitRate", "Hit"))
@@ -61,7 +61,7 @@ def success(r: Rankings, k: int, rel: int) -> Floats:
 @define("RR", rel=1, aliases=("MRR",))
 def reciprocal_rank(r: Rankings, k: Cutoff, rel: int) -> Floats:
     """One over the rank of the first relevant document, 0 if there is none in the top k."""
-    first = r.top(rel, k) & (r.so_far(rel) == 1)
+    first = r.top(rel, k) & (r.running_hits(rel) == 1)
     return r.per_query(first, 1.0 / r.rank[first])
 
 
@@ -69,12 +69,12 @@ def reciprocal_rank(r: Rankings, k: Cutoff, rel: int) -> Floats:
 def average_precision(r: Rankings, k: Cutoff, rel: int) -> Floats:
     """Precision at each relevant document in the top k, over all relevant documents."""
     rows = r.top(rel, k)
-    return _over(r.per_query(rows, r.so_far(rel)[rows] / r.rank[rows]), r.relevant(rel))
+    return _divide(r.per_query(rows, r.running_hits(rel)[rows] / r.rank[rows]), r.relevant(rel))
 
 
 @define("gmAP", cutoff="none", kind="geometric", rel=1, aliases=("GMAP",))
 def geometric_ap(r: Rankings, k: None, rel: int) -> Floats:
-    """AP, summed up by the geometric mean of its values (at least 0.00001), so that the worst count."""
+    """AP, aggregated by the geometric mean of its values (at least 0.00001): low values weigh more."""
     return average_precision(r, None, rel)
 
 
@@ -102,14 +102,14 @@ def ndcg(r: Rankings, k: Cutoff, gain: Gain) -> Floats:
     rows = (grade >= 1) if k is None else (grade >= 1) & (rank <= k)
     weights = _gains(grade[rows], gain) / np.log2(rank[rows] + 1)
     best = np.bincount(query[rows], weights, minlength=len(r)).astype(np.float64)
-    return _over(dcg(r, k, gain), best)
+    return _divide(dcg(r, k, gain), best)
 
 
 @define("Rprec", cutoff="none", rel=1, aliases=("RPrecision",))
 def r_precision(r: Rankings, k: None, rel: int) -> Floats:
     """Precision at the rank that equals the number of relevant documents."""
     within = (r.grade >= rel) & (r.rank <= r.relevant(rel)[r.query])
-    return _over(r.per_query(within), r.relevant(rel))
+    return _divide(r.per_query(within), r.relevant(rel))
 
 
 @define("bpref", cutoff="none", rel=1)
@@ -117,39 +117,39 @@ def bpref(r: Rankings, k: None, rel: int) -> Floats:
     """Of the pairs of a relevant and a judged irrelevant document, the share in the right order."""
     relevant, irrelevant = r.relevant(rel), r.irrelevant(rel)
     rows = r.grade >= rel
-    above = r.running((r.grade >= 0) & ~rows)[rows]
+    above = r.running_sums((r.grade >= 0) & ~rows)[rows]
     most, pairs = relevant[r.query[rows]], np.minimum(relevant, irrelevant)[r.query[rows]]
-    return _over(r.per_query(rows, 1.0 - _over(np.minimum(above, most), pairs)), relevant)
+    return _divide(r.per_query(rows, 1.0 - _divide(np.minimum(above, most), pairs)), relevant)
 
 
 @define("infAP", cutoff="none", rel=1)
 def inferred_ap(r: Rankings, k: None, rel: int) -> Floats:
     """AP inferred from a judged sample of the pool (Yilmaz and Aslam 2006); grade -1: not judged."""
     rows = r.grade >= rel
-    rank, pooled = r.rank[rows].astype(np.float64), r.place[rows].astype(np.float64)
-    relevant = r.so_far(rel)[rows] - 1.0
-    irrelevant = r.running((r.grade >= 0) & (r.grade < rel))[rows]
+    rank, pooled_before = r.rank[rows].astype(np.float64), r.judged_before[rows].astype(np.float64)
+    relevant = r.running_hits(rel)[rows] - 1.0
+    irrelevant = r.running_sums((r.grade >= 0) & (r.grade < rel))[rows]
     share = (relevant + _INFAP_EPSILON) / (relevant + irrelevant + 2 * _INFAP_EPSILON)
-    return _over(r.per_query(rows, 1.0 / rank + pooled / rank * share), r.relevant(rel))
+    return _divide(r.per_query(rows, 1.0 / rank + pooled_before / rank * share), r.relevant(rel))
 
 
 @define("ERR", max_grade=None)
 def expected_reciprocal_rank(r: Rankings, k: Cutoff, max_grade: int | None) -> Floats:
-    """Expected 1/rank at which a user stops who is satisfied by chance (2^g - 1) / 2^max (Chapelle 2009)."""
+    """Expected 1/rank at which a user stops, satisfied with chance (2^g - 1) / 2^max (Chapelle 2009)."""
     top = r.top_grade if max_grade is None else max_grade
     grade = np.clip(r.grade, 0, top).astype(np.float64)
-    stops = np.exp2(grade - top) - np.exp2(-float(top))  # as written above, but for any grade
-    reached, goes_on = np.ones(len(stops)), np.ones(len(r))
-    for rows in r.by_place:
-        reached[rows] = goes_on[r.query[rows]]
-        goes_on[r.query[rows]] *= 1.0 - stops[rows]
+    stops = np.exp2(grade - top) - np.exp2(-float(top))  # the same as above, without overflow for any grade
+    reach_chance, continue_chance = np.ones(len(stops)), np.ones(len(r))
+    for rows in r.rows_by_place:
+        reach_chance[rows] = continue_chance[r.query[rows]]
+        continue_chance[r.query[rows]] *= 1.0 - stops[rows]
     top_rows = r.top(1, k)
-    return r.per_query(top_rows, (stops * reached / r.rank)[top_rows])
+    return r.per_query(top_rows, (stops * reach_chance / r.rank)[top_rows])
 
 
 @define("RBP", rel=None, p=0.9)
 def rank_biased_precision(r: Rankings, k: Cutoff, rel: int | None, p: float) -> Floats:
-    """What a user gains who goes on to the next document with chance p (Moffat and Zobel 2008).
+    """The gain of a user who continues to the next document with chance p (Moffat and Zobel 2008).
 
     The gain is grade / highest grade of the query, or 1 from the grade `rel` on.
     """
@@ -162,23 +162,23 @@ def rank_biased_precision(r: Rankings, k: Cutoff, rel: int | None, p: float) -> 
 
 @define("RBPResidual", cutoff="none", lower_is_better=True, p=0.9)
 def rbp_residual(r: Rankings, k: None, p: float) -> Floats:
-    """What RBP could still gain from unjudged documents and past the end; 0 if all were judged."""
-    depth = r.returned.astype(np.float64)
-    judged = r.grade >= 0
-    chance: Floats = np.power(p, r.rank[judged] - 1.0)
-    known = r.per_query(judged, (1 - p) * chance)
-    return np.where(r.unjudged(None) > 0, 1.0 - known, 0.0) * (depth > 0)
+    """What RBP could still gain from unjudged documents and beyond the end; 0 if all were judged."""
+    depth = r.returned_counts.astype(np.float64)
+    is_judged = r.grade >= 0
+    chance: Floats = np.power(p, r.rank[is_judged] - 1.0)
+    judged_weight = r.per_query(is_judged, (1 - p) * chance)
+    return np.where(r.unjudged(None) > 0, 1.0 - judged_weight, 0.0) * (depth > 0)
 
 
 @define("IPrec", cutoff="recall", rel=1)
 def interpolated_precision(r: Rankings, level: float, rel: int) -> Floats:
     """The best precision at or after the rank where recall reaches the level, as trec_eval 10."""
-    needed = np.floor(level * r.relevant(rel) + 0.5)
+    needed_hits = np.floor(level * r.relevant(rel) + 0.5)
     rows = r.grade >= rel
-    query, number = r.query[rows], r.so_far(rel)[rows]
-    later = number >= needed[query]
+    query, number = r.query[rows], r.running_hits(rel)[rows]
+    at_or_after = number >= needed_hits[query]
     best = np.zeros(len(r))
-    np.maximum.at(best, query[later], (number / r.rank[rows])[later])
+    np.maximum.at(best, query[at_or_after], (number / r.rank[rows])[at_or_after])
     return best
 
 
@@ -191,10 +191,10 @@ def eleven_points(r: Rankings, k: None, rel: int) -> Floats:
 
 
 @define("Judged")
-def judged(r: Rankings, k: Cutoff) -> Floats:
-    """Of the documents returned in the top k, the share that somebody judged."""
-    depth = r.returned if k is None else np.minimum(r.returned, k)
-    return _over(r.hits(0, k), depth.astype(np.float64), np.nan)
+def judged_share(r: Rankings, k: Cutoff) -> Floats:
+    """Of the documents returned in the top k, the share that was judged."""
+    depth = r.returned_counts if k is None else np.minimum(r.returned_counts, k)
+    return _divide(r.hits(0, k), depth.astype(np.float64), np.nan)
 
 
 @define("ZeroHit", cutoff="required", kind="share", lower_is_better=True, rel=1)
@@ -211,16 +211,16 @@ def robustness(r: Rankings, k: int, delta: float, rel: int) -> Floats:
 
 
 def reaches(hits: Floats, relevant: Floats, delta: float) -> Floats:
-    """1 where hits are a share delta of the relevant, in whole documents: 0.07 * 100 is above 7.
+    """1 if the hits are a share delta of the relevant, in whole documents: 0.07 * 100 is above 7.
 
     >>> reaches(np.array([7.0, 6.0]), np.array([100.0, 100.0]), 0.07).tolist()
     [1.0, 0.0]
     """
-    reached: Floats = (hits >= np.ceil(delta * relevant - 1e-9)).astype(np.float64)
-    return reached
+    flags: Floats = (hits >= np.ceil(delta * relevant - 1e-9)).astype(np.float64)
+    return flags
 
 
 @define("Quantile", cutoff="none", kind="quantile", of=REQUIRED, q=0.5)
 def quantile(r: Rankings, k: None, of: Measure, q: float) -> Floats:
-    """A measure summed up by the value that a share q of the queries does not exceed."""
+    """A measure aggregated by the value that a share q of the queries does not exceed."""
     return of.compute(r)

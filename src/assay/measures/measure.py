@@ -1,4 +1,4 @@
-"""A measure is a value: a name, parameters and a cutoff that print, compare and read back."""
+"""Measures as values: a name, parameters and a cutoff, which print, compare and parse."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
+from assay.core.arrays import Floats
 from assay.core.errors import MeasureError
-from assay.core.texts import Floats
-from assay.measures.rankings import Rankings, each
+from assay.measures.rankings import Rankings, split_rankings
 
 Kind = Literal["mean", "share", "geometric", "quantile"]
 CutoffRule = Literal["none", "optional", "required", "recall"]
@@ -21,7 +21,7 @@ Formula = Callable[..., Floats]
 
 
 class Definition(NamedTuple):
-    """What a name stands for: its formula, its parameters and how queries are summed up."""
+    """The definition of a measure: its formula, its parameters and how queries are aggregated."""
 
     name: str
     formula: Formula
@@ -60,24 +60,24 @@ class Measure:
 
     @property
     def kind(self) -> Kind:
-        """How the values of the queries are summed up."""
+        """How the values of the queries are aggregated."""
         return self.definition.kind
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether a search is better for a lower value."""
+        """Whether a lower value is better."""
         inner = self.params.get("of")
         return inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether its values are known to lie between 0 and 1."""
         inner = self.params.get("of", self)
         return inner.name != "DCG" and not hasattr(inner.definition.formula, "own")
 
     @property
     def depth(self) -> int | None:
-        """The rank at which the measure stops looking."""
+        """The deepest rank that the measure uses; None if it uses the whole ranking."""
         inner = self.params.get("of")
         if isinstance(inner, Measure):
             return inner.depth
@@ -87,24 +87,24 @@ class Measure:
         """The same measure with other parameters."""
         names = list(self.definition.defaults)
         if len(args) > len(names):
-            raise MeasureError(f"{self.name} takes {_listed(names)}, found {len(args)} values")
-        given = dict(zip(names, args, strict=False))
-        twice = given.keys() & params
-        if twice:
-            raise MeasureError(f"{self.name} got {_listed(sorted(twice))} twice")
-        given |= params
-        for name, value in given.items():
+            raise MeasureError(f"{self.name} takes {_join_names(names)}, found {len(args)} values")
+        values = dict(zip(names, args, strict=False))
+        repeated_names = values.keys() & params
+        if repeated_names:
+            raise MeasureError(f"{self.name} got {_join_names(sorted(repeated_names))} twice")
+        values |= params
+        for name, value in values.items():
             if name not in self.definition.defaults:
-                raise MeasureError(f"{self.name} has no parameter {name!r}; it has {_listed(names)}")
-            given[name] = _checked(self.definition, name, value)
-        return Measure(self.definition, self.params | given, self.cutoff)
+                raise MeasureError(f"{self.name} has no parameter {name!r}; it has {_join_names(names)}")
+            values[name] = _check_parameter(self.definition, name, value)
+        return Measure(self.definition, self.params | values, self.cutoff)
 
     def __matmul__(self, cutoff: Any) -> Measure:
         """The same measure at a cutoff."""
-        return Measure(self.definition, self.params, _checked_cutoff(self.definition, cutoff))
+        return Measure(self.definition, self.params, _check_cutoff(self.definition, cutoff))
 
-    def complete(self) -> Measure:
-        """The measure itself, once nothing that it needs is missing."""
+    def check_complete(self) -> Measure:
+        """The measure itself; an error if a required parameter or cutoff is missing."""
         missing = [name for name, value in self.params.items() if value is REQUIRED]
         if missing:
             example = {"delta": "0.3", "of": "R@10"}.get(missing[0], "…")
@@ -115,16 +115,16 @@ class Measure:
         return self
 
     def compute(self, rankings: Rankings) -> Floats:
-        """The value for each query; NaN where it is undefined."""
-        return self.complete().definition.formula(rankings, self.cutoff, **self.params)
+        """The value for each query; NaN if it is undefined."""
+        return self.check_complete().definition.formula(rankings, self.cutoff, **self.params)
 
     def __str__(self) -> str:
-        shown = [
-            _spelled(name, value)
+        parameters = [
+            _format_parameter(name, value)
             for name, value in self.params.items()
             if value is not REQUIRED and value != self.definition.defaults[name]
         ]
-        params = f"({', '.join(shown)})" if shown else ""
+        params = f"({', '.join(parameters)})" if parameters else ""
         return f"{self.name}{params}" + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
     __repr__ = __str__
@@ -160,7 +160,7 @@ def define(
 def measure(
     name: str, *, cutoff: CutoffRule = "optional", kind: Kind = "mean", **defaults: Any
 ) -> Callable[[Callable[..., float | None]], Measure]:
-    """Make a measure of your own from a function of one query's ranking.
+    """Define a measure by a function of the ranking of one query.
 
     >>> @measure("FirstTwo")
     ... def first_two(ranking):
@@ -171,42 +171,44 @@ def measure(
 
     def register(function: Callable[..., float | None]) -> Measure:
         def formula(rankings: Rankings, cutoff: int | None, **params: Any) -> Floats:
-            values = [_number(name, function(ranking, **params)) for ranking in each(rankings, cutoff)]
+            values = [
+                _number(name, function(ranking, **params)) for ranking in split_rankings(rankings, cutoff)
+            ]
             return np.array(values, dtype=np.float64)
 
         formula.__doc__ = function.__doc__
-        _check_own(name, cutoff, kind)
+        _check_user_measure(name, cutoff, kind)
         formula.own = True  # type: ignore[attr-defined]
         define(name, cutoff=cutoff, kind=kind, **defaults)(formula)
-        return bare(name)
+        return default_measure(name)
 
     return register
 
 
-def _check_own(name: str, cutoff: str, kind: str) -> None:
-    """Refuse a measure of the user's own that could not be used, or would take another's place."""
+def _check_user_measure(name: str, cutoff: str, kind: str) -> None:
+    """Raise an error for a user's measure that could not be used, or has the name of a built-in one."""
     if not name.isidentifier() or iskeyword(name):
         raise MeasureError(f"a measure's name must be a word such as FirstTwo, found {name!r}")
-    taken = ALIASES.get(name.lower())
-    if taken and not hasattr(DEFINITIONS[taken].formula, "own"):
+    existing_name = ALIASES.get(name.lower())
+    if existing_name and not hasattr(DEFINITIONS[existing_name].formula, "own"):
         raise MeasureError(f"{name} is one of Assay's measures; choose another name")
-    for what, value, choices in (("cutoff", cutoff, get_args(CutoffRule)), ("kind", kind, get_args(Kind))):
+    for setting, value, choices in (("cutoff", cutoff, get_args(CutoffRule)), ("kind", kind, get_args(Kind))):
         if value not in choices:
-            raise MeasureError(f"{name}: {what} must be one of {', '.join(choices)}, found {value!r}")
+            raise MeasureError(f"{name}: {setting} must be one of {', '.join(choices)}, found {value!r}")
 
 
 def _number(name: str, value: float | None) -> float:
-    """What a measure of the user's own gave for a query."""
+    """The value that a user's measure returned for a query."""
     try:
-        made = np.nan if value is None else float(value)
+        number = np.nan if value is None else float(value)
     except (TypeError, ValueError):
-        made = math.inf
-    if math.isinf(made):
-        raise MeasureError(f"{name} must give a finite number, or None where it has none, found {value!r}")
-    return made
+        number = math.inf
+    if math.isinf(number):
+        raise MeasureError(f"{name} must return a finite number, or None if it is undefined, found {value!r}")
+    return number
 
 
-def bare(name: str) -> Measure:
+def default_measure(name: str) -> Measure:
     """The measure of this name with its defaults and no cutoff."""
     definition = DEFINITIONS[name]
     return Measure(definition, definition.defaults, None)
@@ -219,7 +221,7 @@ def parse(text: str | Measure) -> Measure:
     Robustness(delta=0.3)@10
     """
     if isinstance(text, Measure):
-        return text.complete()
+        return text.check_complete()
     if not isinstance(text, str):
         raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}")
     source = _from_trec_eval(text.strip())
@@ -230,7 +232,7 @@ def parse(text: str | Measure) -> Measure:
         tree = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError):  # a NUL is a ValueError in some versions of Python
         raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}") from None
-    return _built(tree, text).complete()
+    return _build_measure(tree, text).check_complete()
 
 
 TREC_EVAL = {
@@ -254,32 +256,32 @@ TREC_EVAL = {
 
 
 def _from_trec_eval(text: str) -> str:
-    """A measure by trec_eval's name, in our words: ndcg_cut_10 is nDCG@10."""
+    """The name of a measure, translated from trec_eval's: ndcg_cut_10 is nDCG@10."""
     name, _, cutoff = text.rpartition("_")
     if cutoff.replace(".", "").isdigit() and TREC_EVAL.get(name, "").endswith("@"):
         return TREC_EVAL[name] + cutoff
-    whole = TREC_EVAL.get(text, text)
-    return text if whole.endswith("@") else whole
+    spelling = TREC_EVAL.get(text, text)
+    return text if spelling.endswith("@") else spelling
 
 
-def _built(node: ast.expr, text: str) -> Measure:
-    """The measure that a piece of parsed text says."""
+def _build_measure(node: ast.expr, text: str) -> Measure:
+    """The measure of a parsed expression."""
     match node:
         case ast.Name(id=name):
-            return _named(name, text)
+            return _find_measure(name, text)
         case ast.BinOp(
             left=ast.Name() | ast.Call() as left,
             op=ast.MatMult(),
             right=ast.Constant() | ast.UnaryOp() as cutoff,
         ):
-            return _built(left, text).__matmul__(_literal(cutoff, text))
+            return _build_measure(left, text).__matmul__(_literal(cutoff, text))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             values = [_literal(arg, text) for arg in args]
             params = {str(k.arg): _literal(k.value, text) for k in keywords}
             if len(params) == len(keywords):
-                return _named(name, text)(*values, **params)
-    several = "; give each by itself (-m nDCG@10 -m R@10)" if isinstance(node, ast.Tuple) else ""
-    raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}{several}")
+                return _find_measure(name, text)(*values, **params)
+    hint = "; give each one separately (-m nDCG@10 -m R@10)" if isinstance(node, ast.Tuple) else ""
+    raise MeasureError(f"expected a measure such as nDCG@10, found {text!r}{hint}")
 
 
 def _literal(node: ast.expr, text: str) -> Any:
@@ -288,29 +290,29 @@ def _literal(node: ast.expr, text: str) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError):
-        return _built(node, text).complete()
+        return _build_measure(node, text).check_complete()
 
 
-def _named(name: str, text: str) -> Measure:
+def _find_measure(name: str, text: str) -> Measure:
     canonical = ALIASES.get(name.lower())
     if canonical is None:
         load_plugins()
         canonical = ALIASES.get(name.lower())
     if canonical is None:
-        _unknown(name, text)
-    return bare(canonical)
+        _raise_unknown(name, text)
+    return default_measure(canonical)
 
 
-def _unknown(name: str, text: str) -> NoReturn:
+def _raise_unknown(name: str, text: str) -> NoReturn:
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower(), ALIASES, n=1)
-    hint = f"did you mean {ALIASES[near[0]]}?" if near else f"known: {', '.join(DEFINITIONS)}"
+    close_names = get_close_matches(name.lower(), ALIASES, n=1)
+    hint = f"did you mean {ALIASES[close_names[0]]}?" if close_names else f"known: {', '.join(DEFINITIONS)}"
     raise MeasureError(f"there is no measure {name!r} (in {text!r}); {hint}")
 
 
 def load_plugins() -> None:
-    """Measures that other packages offer under the entry point `assay.measures`."""
+    """Load the measures that other packages offer under the entry point `assay.measures`."""
     global _PLUGINS_LOADED
     if not _PLUGINS_LOADED:
         from importlib.metadata import entry_points
@@ -321,15 +323,15 @@ def load_plugins() -> None:
                 entry.load()
             except Exception as error:
                 raise MeasureError(
-                    f"the measures of {entry.value!r} cannot be loaded ({error}); mend or remove that package"
+                    f"the measures of {entry.value!r} cannot be loaded ({error}); fix or remove that package"
                 ) from error
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ", ".join(names) or "no parameters"
 
 
-def _spelled(name: str, value: Any) -> str:
+def _format_parameter(name: str, value: Any) -> str:
     if name == "of":
         return str(value)
     return repr(value) if name == "q" else f"{name}={value!r}"
@@ -350,24 +352,24 @@ _PARAMETERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def _checked(definition: Definition, name: str, value: Any) -> Any:
-    """A parameter's value, unless it cannot be one."""
+def _check_parameter(definition: Definition, name: str, value: Any) -> Any:
+    """A valid value of a parameter; an error if it is not allowed."""
     if hasattr(definition.formula, "own") or (value is None and definition.defaults[name] is None):
-        return value  # what a parameter of the user's own may be is the user's to say
-    expected, holds = _PARAMETERS[name]
+        return value  # users define what their own parameters may be
+    expected, is_allowed = _PARAMETERS[name]
     if name == "of" and isinstance(value, str | Measure):
         value = parse(value)
     try:
-        good = not isinstance(value, bool) and holds(value)
+        is_valid = not isinstance(value, bool) and is_allowed(value)
     except TypeError:
-        good = False
-    if not good:
+        is_valid = False
+    if not is_valid:
         raise MeasureError(f"{definition.name}: {name} must be {expected}, found {value!r}")
     return float(value) if name in ("delta", "p", "beta", "q") else value
 
 
-def _checked_cutoff(definition: Definition, cutoff: Any) -> Any:
-    """A cutoff, unless it cannot be one for this measure."""
+def _check_cutoff(definition: Definition, cutoff: Any) -> Any:
+    """A valid cutoff of this measure; an error if it is not allowed."""
     if definition.cutoff == "none":
         raise MeasureError(f"{definition.name} takes no cutoff, found @{cutoff}")
     if isinstance(cutoff, bool) or not isinstance(cutoff, int | float):

@@ -1,4 +1,4 @@
-"""What each measure is for: when to use it, and when not."""
+"""Advice on each measure: its purpose, when to use it, and when not."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from assay.measures.measure import ALIASES, DEFINITIONS, TREC_EVAL, Definition, 
 PURPOSES = {
     "retrieval stage": "how much of what is relevant reaches what comes next: a reranker, a language model",
     "user-facing precision": "how much of what people see is worth seeing",
-    "first hit": "how soon the first good result comes",
-    "graded ranking": "whether the better documents stand above the good ones",
-    "whole ranking": "the ranking from top to end, where no cutoff is natural",
+    "first hit": "how early the first good result comes",
+    "graded ranking": "whether the better documents rank above the good ones",
+    "whole ranking": "the ranking from top to end, if no cutoff is natural",
     "tail": "the queries that fail, which an average hides",
-    "judging": "how far the judgments reach, and what to use where they are few",
+    "judging": "how complete the judgments are, and what to use if they are few",
 }
 _SAME_NAME = ("Rprec", "bpref", "infAP")  # as in trec_eval
 
 
 class Advice(NamedTuple):
-    """What a measure is for."""
+    """When to use a measure, and when not."""
 
     typical: Mapping[str, str]  # by purpose, the measure to begin with
     what: str
@@ -33,7 +33,7 @@ class Advice(NamedTuple):
 
     @property
     def purposes(self) -> tuple[str, ...]:
-        """What it is for, the main purpose first."""
+        """The purposes of the measure, the main one first."""
         return tuple(self.typical)
 
 
@@ -50,20 +50,20 @@ ADVICE = {
         "share of the relevant documents that is in the top k",
         "something else reads the top k and cannot bring back what is missing; let k be what it reads",
         "a query has more than k relevant documents: it cannot reach 1 then, RCap@k can; "
-        "where few documents were judged, what is relevant and unjudged is not missed",
+        "if few documents were judged, relevant unjudged documents are not counted as missed",
         ("R@10", "R(rel=2)@100"),
     ),
     "RCap": Advice(
         {"retrieval stage": "RCap@100"},
         "hits in the top k over the most there could be",
-        "queries have more relevant documents than k, so that R@k cannot reach 1; BEIR reports it",
+        "queries have more relevant documents than k, so R@k cannot reach 1; BEIR reports it",
         "comparing with numbers of trec_eval or with R@k: it is the higher of the two",
         ("RCap@10",),
     ),
     "F": Advice(
         {"whole ranking": "F"},
         "P and R in one number (harmonic mean)",
-        "what is returned is handed over as a set, and both noise and gaps cost",
+        "the results are used as a set, and both irrelevant and missing documents cost",
         "people read from the top: order does not count, and one number hides which of the two moved",
         ("F@10", "F(beta=2.0)@100"),
     ),
@@ -93,14 +93,14 @@ ADVICE = {
         {"whole ranking": "gmAP", "tail": "gmAP"},
         "geometric mean of AP: the worst queries count most",
         "a search is to improve on hard queries, and AP is what you report",
-        "a plain reading is wanted: a query at 0 counts 0.00001, and Robustness says the same in words",
+        "a simple interpretation is needed: a query at 0 counts 0.00001; Robustness is easier to explain",
         values="0.00001 … 1",
     ),
     "DCG": Advice(
         {"graded ranking": "DCG@10"},
-        "gain of the top k, less the further down",
-        "the gain itself is the number of interest, for one query or one set of queries",
-        "queries differ in how much there is to find: those with many relevant documents decide the mean",
+        "gain of the top k, discounted by rank",
+        "the gain itself is of interest, for one query or one set of queries",
+        "queries differ in how much there is to find: those with many relevant documents dominate the mean",
         ("DCG(gain='exp')@10",),
         values="0 and up",
     ),
@@ -121,7 +121,7 @@ ADVICE = {
     "bpref": Advice(
         {"judging": "bpref"},
         "share of pairs of a relevant and an irrelevant document in the right order",
-        "few documents were judged: what nobody judged is left out instead of taken as irrelevant",
+        "few documents were judged: unjudged documents are ignored instead of counted as irrelevant",
         "only relevant documents were judged: there is no pair to order then",
         ("bpref(rel=2)",),
     ),
@@ -129,7 +129,7 @@ ADVICE = {
         {"judging": "infAP"},
         "AP inferred from a judged sample of the pool",
         "a random sample of a pool was judged, and the rest is in the file with grade -1",
-        "the qrels do not tell what was pooled and not judged: it is not AP's estimate then",
+        "the qrels do not say what was pooled and not judged: it does not estimate AP then",
     ),
     "ERR": Advice(
         {"graded ranking": "ERR@10", "first hit": "ERR@10"},
@@ -140,9 +140,9 @@ ADVICE = {
     ),
     "RBP": Advice(
         {"graded ranking": "RBP"},
-        "what people gain who go on to the next document with chance p",
-        "you know how patient people are (p 0.5: hardly, 0.95: very), and want to see what the unjudged may "
-        "add",
+        "gain of a user who continues to the next document with chance p",
+        "you know how patient people are (p 0.5: hardly, 0.95: very), and want to see what unjudged "
+        "documents may add",
         "comparing with a best order: it has none, and even a perfect ranking can stay far below 1",
         ("RBP(p=0.8)@10", "RBP(rel=1)"),
     ),
@@ -150,7 +150,7 @@ ADVICE = {
         {"judging": "RBPResidual"},
         "what RBP could still gain from unjudged documents",
         "RBP is reported and not everything was judged: the score lies between RBP and RBP + residual",
-        "taken as a score of the search: it says how much is not known",
+        "used as a score of the search: it says how much is not known",
         ("RBPResidual(p=0.8)",),
     ),
     "IPrec": Advice(
@@ -168,23 +168,23 @@ ADVICE = {
     ),
     "Judged": Advice(
         {"judging": "Judged@10"},
-        "share of the returned top k that somebody judged",
-        "always beside a score when a search is new: what nobody judged counts as irrelevant in most "
+        "share of the returned top k that was judged",
+        "always next to a score when a search is new: unjudged documents count as irrelevant in most "
         "measures",
-        "taken as a score of the search; where only relevant documents are listed it equals precision",
+        "used as a score of the search; if only relevant documents are listed it equals precision",
         ("Judged@100",),
     ),
     "ZeroHit": Advice(
         {"tail": "ZeroHit@10"},
         "share of queries with no relevant document in the top k",
         "nothing found is the worst that can happen, to a person or to a language model",
-        "queries have one relevant document and Success@k is there: the two add up to 1",
+        "queries have one relevant document and Success@k is computed: the two add up to 1",
         ("ZeroHit@100",),
     ),
     "Robustness": Advice(
         {"tail": "Robustness(delta=0.3)@10"},
         "share of queries whose recall in the top k reaches δ",
-        "beside a mean: δ 0.3 where some of what is relevant is enough, 0.9 where all of it matters",
+        "next to a mean: δ 0.3 if some of the relevant documents are enough, 0.9 if all of them matter",
         "a query has more than k / δ relevant documents: no search can reach δ then; "
         "with one relevant document every δ is the same",
         ("Robustness-0.9@10", "Robustness(delta=0.9)@100"),
@@ -200,21 +200,21 @@ ADVICE = {
 }
 
 
-def is_own(definition: Definition) -> bool:
-    """Whether somebody else than Assay defined a measure."""
+def is_user_defined(definition: Definition) -> bool:
+    """Whether a measure is not one of Assay's own."""
     return definition.name not in ADVICE
 
 
-def advice(definition: Definition) -> Advice:
-    """What a measure is for; of a measure of the user's own no purpose is known.
+def measure_advice(definition: Definition) -> Advice:
+    """When to use a measure; a user's own measure has no known purpose.
 
-    >>> advice(DEFINITIONS["RR"]).purposes
+    >>> measure_advice(DEFINITIONS["RR"]).purposes
     ('first hit',)
     """
-    if not is_own(definition):
+    if not is_user_defined(definition):
         return ADVICE[definition.name]
-    what = " ".join(definition.text.split("\n\n")[0].split()).removesuffix(".")
-    return Advice({}, what, "", "", (_example(definition),), "–")
+    summary = " ".join(definition.text.split("\n\n")[0].split()).removesuffix(".")
+    return Advice({}, summary, "", "", (_example(definition),), "–")
 
 
 def _example(definition: Definition) -> str:
@@ -223,29 +223,29 @@ def _example(definition: Definition) -> str:
 
 
 def all_definitions() -> list[Definition]:
-    """Every measure there is, those of other packages included."""
+    """All measures, including those of other packages."""
     load_plugins()
     return list(DEFINITIONS.values())
 
 
-def definition_of(text: str) -> Definition:
-    """What a name stands for, with or without parameters and cutoff.
+def find_definition(text: str) -> Definition:
+    """The definition of a measure by its name, with or without parameters and cutoff.
 
-    >>> definition_of("mrr").name, definition_of("Robustness@10").name, definition_of("ndcg_cut").name
+    >>> find_definition("mrr").name, find_definition("Robustness@10").name, find_definition("ndcg_cut").name
     ('RR', 'Robustness', 'nDCG')
     """
     try:
         return parse(text).definition
     except MeasureError:
         name = re.split("[(@-]", text)[0].strip()
-        known = ALIASES.get(TREC_EVAL.get(name, name).rstrip("@").lower())
-        if known is None:
+        canonical = ALIASES.get(TREC_EVAL.get(name, name).rstrip("@").lower())
+        if canonical is None:
             raise
-        return DEFINITIONS[known]
+        return DEFINITIONS[canonical]
 
 
 def trec_eval_names(name: str) -> list[str]:
-    """What trec_eval calls a measure.
+    """The names that trec_eval has for a measure.
 
     >>> trec_eval_names("nDCG")
     ['ndcg', 'ndcg_cut_K']

@@ -1,4 +1,4 @@
-"""What the formulas see: for each judged query, where the judged documents stand."""
+"""Rankings: for each judged query, the ranks of its judged documents."""
 
 from __future__ import annotations
 
@@ -8,45 +8,51 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from assay.core.groups import expand
-from assay.core.texts import Bools, Floats, Ints
+from assay.core.arrays import Bools, Floats, Ints
+from assay.core.groups import expand_ranges
 
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
 
-def _kept(
+def _cache_result(
     method: Callable[Concatenate[Rankings, Args], Result],
 ) -> Callable[Concatenate[Rankings, Args], Result]:
-    """Work a result out once for the same arguments: many measures share it."""
+    """Cache the result of a method by its arguments: many measures share it."""
 
     @wraps(method)
-    def once(self: Rankings, *args: Args.args, **kwargs: Args.kwargs) -> Result:
+    def cached_method(self: Rankings, *args: Args.args, **kwargs: Args.kwargs) -> Result:
         key = (method.__name__, args)
         if key not in self.results:
             self.results[key] = method(self, *args, **kwargs)
         return self.results[key]  # type: ignore[return-value]
 
-    return once  # type: ignore[return-value]
+    return cached_method  # type: ignore[return-value]
 
 
 class Rankings:
-    """Judged queries with what was returned for them.
+    """Judged queries with the documents that were returned for them.
 
     `query`, `rank` and `grade` are the judged documents that were returned, in order of rank inside
-    each query. A grade below 0 says that a document was pooled but not judged.
+    each query. A grade below 0 means that a document was pooled but not judged.
     """
 
     def __init__(
-        self, returned: Ints, query: Ints, rank: Ints, grade: Ints, judged_query: Ints, judged_grade: Ints
+        self,
+        returned_counts: Ints,
+        query: Ints,
+        rank: Ints,
+        grade: Ints,
+        judged_query: Ints,
+        judged_grade: Ints,
     ) -> None:
-        self.returned = returned  # how many documents each query got
+        self.returned_counts = returned_counts  # the number of documents returned for each query
         self.query, self.rank, self.grade = query, rank, grade
-        self.judged_query, self.judged_grade = judged_query, judged_grade  # whether returned or not
+        self.judged_query, self.judged_grade = judged_query, judged_grade  # including those not returned
         self.results: dict[object, object] = {}
 
     def __len__(self) -> int:
-        return len(self.returned)
+        return len(self.returned_counts)
 
     def per_query(self, rows: Bools | None, weights: Floats | None = None) -> Floats:
         """The number (or the weight) of the returned judged documents, by query."""
@@ -54,36 +60,36 @@ class Rankings:
         counts = np.bincount(query, weights, minlength=len(self))
         return counts.astype(np.float64)
 
-    @_kept
+    @_cache_result
     def relevant(self, rel: int) -> Floats:
         """How many judged documents reach the grade, by query."""
         hits = self.judged_query[self.judged_grade >= rel]
         return np.bincount(hits, minlength=len(self)).astype(np.float64)
 
-    @_kept
+    @_cache_result
     def irrelevant(self, rel: int) -> Floats:
         """How many documents were judged below the grade, by query."""
         below = (self.judged_grade >= 0) & (self.judged_grade < rel)
         return np.bincount(self.judged_query[below], minlength=len(self)).astype(np.float64)
 
-    @_kept
+    @_cache_result
     def hits(self, rel: int, cutoff: int | None) -> Floats:
         """How many documents in the top k reach the grade, by query."""
         return self.per_query(self.top(rel, cutoff))
 
-    @_kept
+    @_cache_result
     def top(self, rel: int, cutoff: int | None) -> Bools:
         """Which returned judged documents reach the grade within the cutoff."""
-        good: Bools = self.grade >= rel
-        return good if cutoff is None else good & (self.rank <= cutoff)
+        reaches_grade: Bools = self.grade >= rel
+        return reaches_grade if cutoff is None else reaches_grade & (self.rank <= cutoff)
 
-    @_kept
-    def so_far(self, rel: int) -> Ints:
+    @_cache_result
+    def running_hits(self, rel: int) -> Ints:
         """For each returned judged document, how many up to it reach the grade."""
-        return self.running(self.grade >= rel).astype(np.int64)
+        return self.running_sums(self.grade >= rel).astype(np.int64)
 
-    def running(self, values: Bools | Floats) -> Floats:
-        """Sums over the returned judged documents of a query, up to and with each."""
+    def running_sums(self, values: Bools | Floats) -> Floats:
+        """Running sums over the returned judged documents of a query, up to and including each."""
         total = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
         sums: Floats = total[1:] - total[self._first][self.query]
         return sums
@@ -94,18 +100,20 @@ class Rankings:
         return np.searchsorted(self.query, np.arange(len(self)))
 
     @cached_property
-    def place(self) -> Ints:
-        """For each returned judged document, how many of its query stand before it."""
+    def judged_before(self) -> Ints:
+        """For each returned judged document, how many of its query rank before it."""
         return np.arange(len(self.query)) - self._first[self.query]
 
     @cached_property
-    def by_place(self) -> list[Ints]:
+    def rows_by_place(self) -> list[Ints]:
         """The rows of all first returned judged documents, of all second ones, and so on."""
-        return np.split(np.argsort(self.place, kind="stable"), np.cumsum(np.bincount(self.place))[:-1])
+        return np.split(
+            np.argsort(self.judged_before, kind="stable"), np.cumsum(np.bincount(self.judged_before))[:-1]
+        )
 
     @cached_property
     def ideal(self) -> tuple[Ints, Ints, Ints]:
-        """Query, rank and grade of the judged documents in the best order there is."""
+        """Query, rank and grade of the judged documents in the best possible order."""
         order = np.lexsort((-self.judged_grade, self.judged_query))
         query = self.judged_query[order]
         first = np.searchsorted(query, np.arange(len(self)))
@@ -113,7 +121,7 @@ class Rankings:
 
     @cached_property
     def top_grade(self) -> int:
-        """The highest grade anybody gave."""
+        """The highest grade of all judgments."""
         return int(self.judged_grade.max(initial=0))
 
     @cached_property
@@ -124,51 +132,51 @@ class Rankings:
         return highest
 
     def unjudged(self, cutoff: int | None) -> Floats:
-        """How many of the documents returned within the cutoff nobody judged, by query."""
-        depth = self.returned if cutoff is None else np.minimum(self.returned, cutoff)
+        """How many of the documents returned within the cutoff were not judged, by query."""
+        depth = self.returned_counts if cutoff is None else np.minimum(self.returned_counts, cutoff)
         return depth - self.hits(0, cutoff)
 
-    def supposing(self, grade: int, cutoff: int | None) -> Rankings:
-        """The same, supposing that every unjudged document within the cutoff had this grade."""
-        depth = self.returned if cutoff is None else np.minimum(self.returned, cutoff)
-        rank, query = expand(np.ones_like(depth), depth), np.repeat(np.arange(len(self)), depth)
+    def with_unjudged_as(self, grade: int, cutoff: int | None) -> Rankings:
+        """The same rankings if every unjudged document within the cutoff had this grade."""
+        depth = self.returned_counts if cutoff is None else np.minimum(self.returned_counts, cutoff)
+        rank, query = expand_ranges(np.ones_like(depth), depth), np.repeat(np.arange(len(self)), depth)
         start = np.cumsum(depth) - depth
-        known = (self.grade >= 0) & (self.rank <= depth[self.query])
-        free = np.ones(len(rank), np.bool_)
-        free[start[self.query[known]] + self.rank[known] - 1] = False
-        query, rank = query[free], rank[free]
-        kept = self.grade >= 0
-        order = np.lexsort((np.append(self.rank[kept], rank), np.append(self.query[kept], query)))
-        given = np.full(len(query), grade)
+        known_rows = (self.grade >= 0) & (self.rank <= depth[self.query])
+        is_unjudged = np.ones(len(rank), np.bool_)
+        is_unjudged[start[self.query[known_rows]] + self.rank[known_rows] - 1] = False
+        query, rank = query[is_unjudged], rank[is_unjudged]
+        is_judged = self.grade >= 0
+        order = np.lexsort((np.append(self.rank[is_judged], rank), np.append(self.query[is_judged], query)))
+        new_grades = np.full(len(query), grade)
         return Rankings(
-            self.returned,
-            np.append(self.query[kept], query)[order],
-            np.append(self.rank[kept], rank)[order],
-            np.append(self.grade[kept], given)[order],
+            self.returned_counts,
+            np.append(self.query[is_judged], query)[order],
+            np.append(self.rank[is_judged], rank)[order],
+            np.append(self.grade[is_judged], new_grades)[order],
             np.append(self.judged_query, query),
-            np.append(self.judged_grade, given),
+            np.append(self.judged_grade, new_grades),
         )
 
 
 class Ranking(NamedTuple):
-    """One query, as a measure of the user's own sees it."""
+    """The ranking of one query, as passed to a user's own measure."""
 
-    grades: tuple[int | None, ...]  # of the documents returned, best first; None: not judged
-    judged: tuple[int, ...]  # all grades given for the query, highest first
+    grades: tuple[int | None, ...]  # of the returned documents, the first rank first; None: not judged
+    judged: tuple[int, ...]  # all grades of the query, highest first
 
 
-def each(rankings: Rankings, cutoff: int | None) -> list[Ranking]:
-    """The rankings one by one, cut at the cutoff."""
+def split_rankings(rankings: Rankings, cutoff: int | None) -> list[Ranking]:
+    """The ranking of each query, cut at the cutoff."""
     bounds = np.append(rankings._first, len(rankings.query)).tolist()
     ideal_query, _, ideal_grade = rankings.ideal
     ideal = np.searchsorted(ideal_query, np.arange(len(rankings) + 1)).tolist()
-    made = []
-    for i, returned in enumerate(rankings.returned.tolist()):
-        grades: list[int | None] = [None] * (returned if cutoff is None else min(returned, cutoff))
+    rankings_by_query = []
+    for i, count in enumerate(rankings.returned_counts.tolist()):
+        grades: list[int | None] = [None] * (count if cutoff is None else min(count, cutoff))
         for row in range(bounds[i], bounds[i + 1]):
             rank, grade = int(rankings.rank[row]), int(rankings.grade[row])
             if rank <= len(grades) and grade >= 0:
                 grades[rank - 1] = grade
         judged = ideal_grade[ideal[i] : ideal[i + 1]].tolist()
-        made.append(Ranking(tuple(grades), tuple(grade for grade in judged if grade >= 0)))
-    return made
+        rankings_by_query.append(Ranking(tuple(grades), tuple(grade for grade in judged if grade >= 0)))
+    return rankings_by_query

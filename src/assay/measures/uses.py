@@ -1,19 +1,19 @@
-"""Uses of search, the words that tell them, and what to measure for each."""
+"""Uses of search, the words by which they are recognised, and the measures for each."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-_GAP = r"[\s_/‐‑–-]*"  # e-commerce, e commerce and ecommerce are one
-_NOT = re.compile(
+_GAP = r"[\s_/‐‑–-]*"  # e-commerce, e commerce and ecommerce are the same
+_NEGATION = re.compile(
     r"\b(?:no|not|without|never)(?:\s+(?:an?|any|the|for|by|use[sd]?|using|have|has|feed(?:s|ing)?))*\s*$",
     re.I,
 )
-_TOP = re.compile(r"\b(?:top|first|best)[\s-]+([1-9]\d{0,5})\b", re.I)
+_TOP_K = re.compile(r"\b(?:top|first|best)[\s-]+([1-9]\d{0,5})\b", re.I)
 
 
-class Pick(NamedTuple):
+class UseMeasure(NamedTuple):
     """A measure for a use; {k} stands for the cutoff."""
 
     measure: str
@@ -22,33 +22,33 @@ class Pick(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A use of search; a word that ends in * stands for all that begin so."""
+    """A use of search; a word that ends in * matches all words with that beginning."""
 
     name: str
     words: tuple[str, ...]
     k: int
-    picks: tuple[Pick, ...]
+    measures: tuple[UseMeasure, ...]
 
 
-class Match(NamedTuple):
-    """A use that a description speaks of, and the words that say so."""
+class UseMatch(NamedTuple):
+    """A use that was recognised in a description, and the words that matched."""
 
     use: Use
     words: tuple[str, ...]
 
 
-_ZERO = Pick("ZeroHit@{k}", "tail", "the share of queries for which there is nothing in the top {k}")
-_WORST = Pick(
+_ZERO_HIT = UseMeasure("ZeroHit@{k}", "tail", "the share of queries with nothing relevant in the top {k}")
+_WORST_QUERIES = UseMeasure(
     "Quantile(nDCG@{k}, 0.05)",
     "tail",
     "the nDCG that the worst 5 % of the queries do not exceed; an average hides them, and more is relevant "
-    "here than a page holds, so that Robustness-δ@{k} (a share of all of it) could not be reached",
+    "here than fits on a page, so Robustness-δ@{k} (a share of all of it) could not be reached",
 )
-_SOME = Pick(
+_SOME_RELEVANT = UseMeasure(
     "Robustness(delta=0.3)@{k}",
     "tail",
-    "the share of queries that get at least 30 % of what is relevant, for an average "
-    "hides those that fail; δ is 0.3 because some of it is enough to go on with",
+    "the share of queries that get at least 30 % of what is relevant, because an average "
+    "hides those that fail; δ is 0.3 because some of it is enough to continue with",
 )
 
 USES = (
@@ -60,25 +60,25 @@ USES = (
         ),
         10,
         (
-            Pick(
+            UseMeasure(
                 "R@{k}",
                 "retrieval stage",
                 "how much of the evidence the model gets to read; let k be the number of "
                 "passages in the prompt",
             ),
-            Pick(
+            UseMeasure(
                 "P@{k}",
                 "user-facing precision",
-                "passages beside the point cost tokens and lead the model astray",
+                "irrelevant passages cost tokens and mislead the model",
             ),
-            Pick(
+            UseMeasure(
                 "Robustness(delta=0.3)@{k}",
                 "tail",
-                "the share of questions that get at least 30 % of their evidence, for an "
+                "the share of questions that get at least 30 % of their evidence, because an "
                 "average hides those that fail; δ is 0.3 because some of the evidence is enough for an "
                 "answer",
             ),
-            Pick(
+            UseMeasure(
                 "ZeroHit@{k}",
                 "tail",
                 "the share of questions for which the model reads nothing relevant and can only guess",
@@ -93,25 +93,25 @@ USES = (
         ),
         100,
         (
-            Pick(
+            UseMeasure(
                 "R@{k}",
                 "retrieval stage",
                 "a reranker orders what it gets and cannot bring back what is missing; let k be "
-                "what it reads",
+                "the number of documents it reads",
             ),
-            Pick(
+            UseMeasure(
                 "nDCG@10",
                 "graded ranking",
                 "the order that people see; measure it before and after the reranker",
             ),
-            Pick(
+            UseMeasure(
                 "Robustness(delta=0.9)@{k}",
                 "tail",
                 "the share of queries of which nearly everything reaches the reranker, "
-                "for an average hides those that fail; δ is 0.9 because all of it matters: what is lost "
+                "because an average hides those that fail; δ is 0.9 because all of it matters: what is lost "
                 "here stays lost",
             ),
-            _ZERO,
+            _ZERO_HIT,
         ),
     ),
     Use(
@@ -122,13 +122,15 @@ USES = (
         ),
         10,
         (
-            Pick("RR@{k}", "first hit", "people stop at the first good result, so its rank is what counts"),
-            Pick("Success@1", "first hit", "the share of queries answered by the very first result"),
-            Pick(
+            UseMeasure(
+                "RR@{k}", "first hit", "people stop at the first good result, so its rank is what counts"
+            ),
+            UseMeasure("Success@1", "first hit", "the share of queries answered by the very first result"),
+            UseMeasure(
                 "ZeroHit@{k}",
                 "tail",
                 "the share of queries whose answer is not in the top {k}; with one right document "
-                "Robustness-δ@{k} is what is left of it, whatever δ",
+                "Robustness-δ@{k} is 1 minus this, whatever δ",
             ),
         ),
     ),
@@ -140,15 +142,15 @@ USES = (
         ),
         10,
         (
-            Pick(
+            UseMeasure(
                 "nDCG@{k}",
                 "graded ranking",
-                "what is asked for above what would do, and that above what merely fits; "
+                "exact matches above substitutes, and those above products that merely fit; "
                 "grade it so (exact, substitute, complement)",
             ),
-            Pick("P@{k}", "user-facing precision", "how much of the first page is worth a look"),
-            Pick("ZeroHit@{k}", "tail", "the share of queries that show nothing to buy in the top {k}"),
-            _WORST,
+            UseMeasure("P@{k}", "user-facing precision", "how much of the first page is worth looking at"),
+            UseMeasure("ZeroHit@{k}", "tail", "the share of queries with nothing to buy in the top {k}"),
+            _WORST_QUERIES,
         ),
     ),
     Use(
@@ -167,23 +169,23 @@ USES = (
         ),
         1000,
         (
-            Pick(
+            UseMeasure(
                 "R@{k}",
                 "retrieval stage",
                 "the share of what is relevant that a reader gets to see",
             ),
-            Pick(
+            UseMeasure(
                 "AP",
                 "whole ranking",
-                "every relevant document counts by where it stands, and so what a reader has to work through",
+                "every relevant document counts by its rank, and so does what a reader has to work through",
             ),
-            Pick(
+            UseMeasure(
                 "Robustness(delta=0.9)@{k}",
                 "tail",
-                "the share of queries of which at least 90 % is found, for an average "
+                "the share of queries of which at least 90 % is found, because an average "
                 "hides those that fail; δ is 0.9 because all of it matters",
             ),
-            Pick(
+            UseMeasure(
                 "Quantile(R@{k}, 0.05)",
                 "tail",
                 "the recall that the worst 5 % of the queries do not exceed: what you could be blamed for",
@@ -198,17 +200,17 @@ USES = (
         ),
         5,
         (
-            Pick(
+            UseMeasure(
                 "Success@1",
                 "first hit",
-                "the share of queries whose one answer is right: nobody sees a second",
+                "the share of queries whose single answer is right: nobody sees a second one",
             ),
-            Pick("RR@{k}", "first hit", "how far the right answer is from the first place"),
-            Pick(
+            UseMeasure("RR@{k}", "first hit", "how far the right answer is from the first place"),
+            UseMeasure(
                 "ZeroHit@{k}",
                 "tail",
                 "the share of queries without a right answer among the first {k}: no reordering helps "
-                "those, and an average hides them",
+                "them, and an average hides them",
             ),
         ),
     ),
@@ -220,25 +222,25 @@ USES = (
         ),
         10,
         (
-            Pick(
+            UseMeasure(
                 "R@{k}",
                 "retrieval stage",
                 "with the {k} exact neighbours as judgments, the share of them that the index "
-                "returns; AP and nDCG against exact neighbours say nearly the same",
+                "returns; AP and nDCG against exact neighbours are nearly the same",
             ),
-            Pick(
+            UseMeasure(
                 "Robustness(delta=0.3)@{k}",
                 "tail",
                 "the share of queries that keep at least 30 % of their neighbours; "
                 "indexes of the same mean recall differ most here",
             ),
-            Pick(
+            UseMeasure(
                 "Robustness(delta=0.9)@{k}",
                 "tail",
                 "the share of queries that keep nearly all; the order of indexes may "
-                "turn between δ 0.3 and 0.9, so choose by what your use needs",
+                "change between δ 0.3 and 0.9, so choose by what your use needs",
             ),
-            Pick("ZeroHit@{k}", "tail", "the share of queries that lose all their neighbours"),
+            UseMeasure("ZeroHit@{k}", "tail", "the share of queries that lose all their neighbours"),
         ),
     ),
     Use(
@@ -255,14 +257,14 @@ USES = (
         ),
         10,
         (
-            Pick("RR@{k}", "first hit", "people in trouble open the first result that looks right"),
-            Pick(
+            UseMeasure("RR@{k}", "first hit", "people in trouble open the first result that looks right"),
+            UseMeasure(
                 "nDCG@{k}",
                 "graded ranking",
-                "the article that solves it above those that touch on it",
+                "the article that solves the problem above those that only mention it",
             ),
-            _SOME,
-            Pick("ZeroHit@{k}", "tail", "the share of queries that find nothing and become a ticket"),
+            _SOME_RELEVANT,
+            UseMeasure("ZeroHit@{k}", "tail", "the share of queries that find nothing and become a ticket"),
         ),
     ),
     Use(
@@ -270,13 +272,13 @@ USES = (
         ("long-tail*", "rare quer*", "rare term*", "tail quer*", "hard quer*"),
         10,
         (
-            _SOME,
-            _ZERO,
-            Pick(
+            _SOME_RELEVANT,
+            _ZERO_HIT,
+            UseMeasure(
                 "Quantile(nDCG@{k}, 0.05)",
                 "tail",
                 "the nDCG that the worst 5 % of the queries do not exceed; slice by --by frequency to see "
-                "head and tail apart",
+                "head and tail separately",
             ),
         ),
     ),
@@ -288,14 +290,14 @@ USES = (
         ),
         10,
         (
-            Pick(
+            UseMeasure(
                 "P@{k}",
                 "user-facing precision",
                 "how much of the page is worth seeing; let k be what a page shows",
             ),
-            Pick("nDCG@{k}", "graded ranking", "whether the best of it stands at the top of the page"),
-            Pick("ZeroHit@{k}", "tail", "the share of queries whose page has nothing relevant"),
-            _WORST,
+            UseMeasure("nDCG@{k}", "graded ranking", "whether the best results are at the top of the page"),
+            UseMeasure("ZeroHit@{k}", "tail", "the share of queries whose page has nothing relevant"),
+            _WORST_QUERIES,
         ),
     ),
     Use(
@@ -306,20 +308,20 @@ USES = (
         ),
         10,
         (
-            Pick("nDCG@{k}", "graded ranking", "what people like most at the top of the list"),
-            Pick(
+            UseMeasure("nDCG@{k}", "graded ranking", "what people like most at the top of the list"),
+            UseMeasure(
                 "R@{k}",
                 "retrieval stage",
                 "how much of what people went on to choose is in the list",
             ),
-            Pick(
+            UseMeasure(
                 "Robustness(delta=0.3)@{k}",
                 "tail",
                 "the share of people for whom at least 30 % of what they chose is in "
-                "the list, for an average hides those with odd tastes; δ is 0.3 because nobody needs all of "
-                "it at once",
+                "the list, because an average hides those with unusual tastes; δ is 0.3 because nobody needs "
+                "all of it at once",
             ),
-            Pick("ZeroHit@{k}", "tail", "the share of people who are shown nothing that they want"),
+            UseMeasure("ZeroHit@{k}", "tail", "the share of people who are shown nothing that they want"),
         ),
     ),
     Use(
@@ -330,10 +332,10 @@ USES = (
         ),
         10,
         (
-            Pick("RR@{k}", "first hit", "most look for one document that they know of"),
-            Pick("nDCG@{k}", "graded ranking", "for those who look for several, the best first"),
-            _SOME,
-            _ZERO,
+            UseMeasure("RR@{k}", "first hit", "most look for one document that they know of"),
+            UseMeasure("nDCG@{k}", "graded ranking", "for those who look for several, the best first"),
+            _SOME_RELEVANT,
+            _ZERO_HIT,
         ),
     ),
     Use(
@@ -341,13 +343,13 @@ USES = (
         ("graded", "grades", "rating*", "star rating*", "highly relevant", "partly relevant"),
         10,
         (
-            Pick("nDCG@{k}", "graded ranking", "the better documents above the good ones"),
-            Pick(
+            UseMeasure("nDCG@{k}", "graded ranking", "the better documents above the good ones"),
+            UseMeasure(
                 "ERR@{k}",
                 "graded ranking",
-                "how soon people are satisfied, where one excellent result is enough",
+                "how early people are satisfied if one excellent result is enough",
             ),
-            _SOME,
+            _SOME_RELEVANT,
         ),
     ),
     Use(
@@ -358,50 +360,52 @@ USES = (
         ),
         10,
         (
-            Pick("bpref", "judging", "leaves out what nobody judged instead of taking it as irrelevant"),
-            Pick(
+            UseMeasure(
+                "bpref", "judging", "ignores unjudged documents instead of counting them as irrelevant"
+            ),
+            UseMeasure(
                 "Judged@{k}",
                 "judging",
                 "how much of the top {k} was judged at all: how far to trust the others",
             ),
-            _ZERO,
+            _ZERO_HIT,
         ),
     ),
 )
 
-DEFAULT = Use(
+DEFAULT_USE = Use(
     "any search",
     (),
     10,
     (
-        Pick("nDCG@{k}", "graded ranking", "the order of what people see, by grade"),
-        Pick(
+        UseMeasure("nDCG@{k}", "graded ranking", "the order of what people see, by grade"),
+        UseMeasure(
             "R@100",
             "retrieval stage",
             "how much there is to work with for a reranker or a longer list",
         ),
-        Pick("RR@{k}", "first hit", "how soon the first good result comes"),
-        _SOME,
-        _ZERO,
+        UseMeasure("RR@{k}", "first hit", "how early the first good result comes"),
+        _SOME_RELEVANT,
+        _ZERO_HIT,
     ),
 )
 
 
-def recognised(description: str) -> list[Match]:
-    """The uses that a description speaks of.
+def recognise_uses(description: str) -> list[UseMatch]:
+    """The uses that a description mentions.
 
-    >>> [(match.use.name, match.words) for match in recognised("Search that feeds a re-ranker")]
+    >>> [(match.use.name, match.words) for match in recognise_uses("Search that feeds a re-ranker")]
     [('the stage before a reranker', ('re-ranker',))]
     """
-    found = ((use, _found(use, description)) for use in USES)
-    return [Match(use, words) for use, words in found if words]
+    words_by_use = ((use, _matching_words(use, description)) for use in USES)
+    return [UseMatch(use, words) for use, words in words_by_use if words]
 
 
-def _found(use: Use, description: str) -> tuple[str, ...]:
-    """The words of a use in a description, but those that come after a no."""
+def _matching_words(use: Use, description: str) -> tuple[str, ...]:
+    """The words of a use in a description, except those that follow a negation."""
     hits = (hit for word in use.words for hit in _pattern(word).finditer(description))
-    said = (hit.group().lower() for hit in hits if not _NOT.search(description[: hit.start()]))
-    return tuple(dict.fromkeys(" ".join(words.split()) for words in said))
+    texts = (hit.group().lower() for hit in hits if not _NEGATION.search(description[: hit.start()]))
+    return tuple(dict.fromkeys(" ".join(words.split()) for words in texts))
 
 
 def _pattern(word: str) -> re.Pattern[str]:
@@ -410,18 +414,18 @@ def _pattern(word: str) -> re.Pattern[str]:
     return re.compile(r"(?<!\w)" + _GAP.join(map(re.escape, parts)) + end, re.I)
 
 
-class Cutoff(NamedTuple):
+class CutoffMention(NamedTuple):
     """A cutoff that a description names."""
 
     k: int
     words: str
 
 
-def cutoff_in(description: str) -> Cutoff | None:
+def find_cutoff(description: str) -> CutoffMention | None:
     """The cutoff that a description names.
 
-    >>> cutoff_in("a model that reads the top 20")
-    Cutoff(k=20, words='top 20')
+    >>> find_cutoff("a model that reads the top 20")
+    CutoffMention(k=20, words='top 20')
     """
-    found = _TOP.search(description)
-    return Cutoff(int(found[1]), found[0]) if found else None
+    mention = _TOP_K.search(description)
+    return CutoffMention(int(mention[1]), mention[0]) if mention else None

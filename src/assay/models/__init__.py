@@ -1,1 +1,1 @@
-"""What turns text into vectors or scores: encoders and rerankers."""
+"""Models that turn text into vectors or scores: encoders and rerankers."""

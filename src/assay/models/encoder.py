@@ -9,74 +9,98 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import InputError
-from assay.models.model import Model, ModelError, asked_once
+from assay.models.model import Model, Usage
+from assay.remote.errors import RemoteError
+from assay.remote.retry import without_retries
 
 ROLES = ("query", "document")
-Rows = NDArray[np.float32]  # one of each text; of unit length only where the model makes them so
+Rows = NDArray[np.float32]  # one row for each text; of unit length only if the model normalizes them
 
 
 class Encoder(Model):
-    """A model that makes a vector of a text: subclass it with `vectors`, in one file each."""
+    """A model that turns texts into vectors: subclass it with `vectors`, in one file each."""
 
-    d: int | None = None  # the dimensions; None until they are known
+    d: int | None = None  # the number of dimensions; None until the first vectors are computed
 
     def encode(self, texts: Sequence[str], role: str = "document") -> Rows:
-        """One vector of each text, in their order; a text may be empty, a number is never NaN."""
+        """Return one vector for each text, in order; a text may be empty, the numbers are finite."""
         if role not in ROLES:
-            raise InputError(f"the role of a text is one of {', '.join(ROLES)}, found {role!r}")
+            raise InputError(f"role: expected one of {', '.join(ROLES)}, found {role!r}")
         if not texts:
             return np.zeros((0, self.d or 0), np.float32)
-        return self._checked(self.vectors(list(texts), role), len(texts))
+        return self._check_vectors(self.vectors(list(texts), role), len(texts))
 
     def encode_query(self, text: str) -> Rows:
-        """The vector of one query, asked for once."""
-        with asked_once():
-            made: Rows = self.encode([text], "query")[0]
-        return made
+        """Return the vector of one query, without retries."""
+        with without_retries():
+            vector: Rows = self.encode([text], "query")[0]
+        return vector
 
     def vectors(self, texts: list[str], role: str) -> NDArray[Any]:
-        """One row of each text: what a model has to bring."""
+        """Return one row for each text: implemented by each model."""
         raise NotImplementedError
 
     def fit(self, texts: Sequence[str]) -> None:
-        """Learn from the documents; most models have nothing to learn."""
+        """Fit the model to the documents; most models need no fitting."""
 
-    def _checked(self, made: NDArray[Any], count: int) -> Rows:
-        rows = np.ascontiguousarray(made, np.float32)
+    def _check_vectors(self, vectors: NDArray[Any], count: int) -> Rows:
+        rows = np.ascontiguousarray(vectors, np.float32)
         if rows.ndim != 2 or len(rows) != count or (self.d or rows.shape[1]) != rows.shape[1]:
             expected = f"{count} vectors" + (f" of {self.d} dimensions" if self.d else "")
-            raise ModelError("malformed", f"{self.name} gave an array of {made.shape}, expected {expected}")
+            reason = f"{self.name} returned an array of {vectors.shape}, expected {expected}"
+            raise RemoteError("malformed", reason)
         if not np.isfinite(rows).all():
             row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-            raise ModelError("malformed", f"{self.name} gave a vector that is not finite for text {row + 1}")
+            reason = f"{self.name} returned a vector that is not finite for text {row + 1}"
+            raise RemoteError("malformed", reason)
         self.d = rows.shape[1]
         return rows
 
 
+class EncoderUser(Model):
+    """A model that works with an encoder: its usage is that of the encoder."""
+
+    encoder: Encoder
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the encoder so far."""
+        return self.encoder.usage
+
+    @property
+    def thread_usage(self) -> Usage:
+        """The usage of the encoder so far in the calling thread."""
+        return self.encoder.thread_usage
+
+    def close(self) -> None:
+        """Close the encoder."""
+        self.encoder.close()
+
+
 class Prefixes(NamedTuple):
-    """What a model wants to read before a text, by its role."""
+    """The text that a model expects before a query and before a document."""
 
     query: str
     document: str
 
-    def added(self, texts: list[str], role: str) -> list[str]:
-        """Texts with the prefix of their role.
+    def add_to(self, texts: list[str], role: str) -> list[str]:
+        """Return texts with the prefix of their role.
 
-        >>> Prefixes("query: ", "").added(["how"], "query")
+        >>> Prefixes("query: ", "").add_to(["how"], "query")
         ['query: how']
         """
-        prefix = self.of(role)
+        prefix = self.for_role(role)
         return [prefix + text for text in texts] if prefix else texts
 
-    def of(self, role: str) -> str:
-        """The prefix of a role."""
+    def for_role(self, role: str) -> str:
+        """Return the prefix of a role."""
         return self.query if role == "query" else self.document
 
 
-def unit(rows: NDArray[Any]) -> Rows:
-    """Rows of length one; a row of zeros stays one.
+def unit_rows(rows: NDArray[Any]) -> Rows:
+    """Return rows scaled to length one; a row of zeros is not changed.
 
-    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

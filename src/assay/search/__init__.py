@@ -1,5 +1,8 @@
-"""What searches: a Searcher is asked for the best documents of a query."""
+"""Search: a Searcher returns the best documents of a query."""
 
-from assay.search.searcher import Answer, Query, Searcher, SearchError
+from assay.remote.errors import RemoteError
+from assay.search.searcher import Answer, Query, Searcher
+
+SearchError = RemoteError  # what a Searcher raises
 
 __all__ = ["Answer", "Query", "SearchError", "Searcher"]

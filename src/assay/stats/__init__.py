@@ -1,5 +1,5 @@
-"""How sure: intervals, paired tests, corrections, margins and power."""
+"""Statistics: intervals, paired tests, corrections, margins and power."""
 
-from assay.stats.intervals import Estimate, central, estimate
+from assay.stats.intervals import Estimate, central_value, estimate
 
-__all__ = ["Estimate", "central", "estimate"]
+__all__ = ["Estimate", "central_value", "estimate"]

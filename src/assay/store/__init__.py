@@ -1,1 +1,1 @@
-"""What is remembered: records in SQL, tables as Parquet by digest, and what joins them."""
+"""Records in SQL, tables as Parquet files named by their digest, and their import and export."""

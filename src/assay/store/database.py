@@ -1,4 +1,4 @@
-"""The database of the records: opened, brought to the newest schema, written in whole transactions."""
+"""The database of the records: opens it, upgrades its schema, and gives transactions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from assay.core.errors import MissingExtraError, StoreError
+from assay.remote.redaction import redact_url
 
 REVISIONS = ("0001", "0002")
-_WAIT = 60_000  # milliseconds that a writer waits for another
-_PATIENCE = {
+_BUSY_TIMEOUT_MS = 60_000  # how long a writer waits for another
+_POSTGRES_TIMEOUTS = {
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "tcp_user_timeout": 30_000,
-}  # with a silent network
-_LOCK = 0x61737361  # of PostgreSQL, held while the schema is made
+}  # seconds and milliseconds, for a network that does not answer
+_MIGRATION_LOCK = 0x61737361  # an advisory lock of PostgreSQL, held while the schema is upgraded
 
 
 class Database:
-    """SQLite in WAL, or PostgreSQL."""
+    """A database of SQLite (in WAL mode) or PostgreSQL."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -36,47 +37,47 @@ class Database:
             raise
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the store."""
-        with told(f"the store {shown(self.url)}"), self.engine.connect() as connection:
+    def read_transaction(self) -> Iterator[Connection]:
+        """A transaction that sees one consistent state of the store."""
+        with report_database_errors(f"the store {redact_url(self.url)}"), self.engine.connect() as connection:
             if connection.dialect.name == "postgresql":
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction that is kept whole or not at all."""
-        with told(f"the store {shown(self.url)}"), self.engine.connect() as connection:
+    def write_transaction(self) -> Iterator[Connection]:
+        """A transaction that is committed as a whole or not at all."""
+        with report_database_errors(f"the store {redact_url(self.url)}"), self.engine.connect() as connection:
             writer = connection.execution_options(assay_writes=True)
             with writer.begin():
                 yield writer
 
     def _migrate(self) -> None:
-        """Bring the schema up to date, one process at a time."""
-        with self.reading() as connection:
+        """Upgrade the schema to the newest revision, one process at a time."""
+        with self.read_transaction() as connection:
             revision = _revision(connection)
         if revision == REVISIONS[-1]:
             return
-        with self.writing() as connection:
+        with self.write_transaction() as connection:
             if connection.dialect.name == "postgresql":
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
             revision = _revision(connection)
             if revision is not None and revision not in REVISIONS:
                 raise StoreError(
-                    f"the store {shown(self.url)} was written by a newer Assay (schema {revision}, this one "
-                    f"knows {REVISIONS[-1]}); install a newer Assay to open it"
+                    f"the store {redact_url(self.url)} was written by a newer Assay (schema {revision}, this "
+                    f"one supports {REVISIONS[-1]}); install a newer Assay to open it"
                 )
             if revision != REVISIONS[-1]:
                 upgrade(connection, "head")
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close all connections."""
         self.engine.dispose()
 
 
 def upgrade(connection: Connection, revision: str) -> None:
-    """Bring the schema to a revision, in the transaction of the connection."""
+    """Upgrade the schema to a revision, in the transaction of the connection."""
     from alembic import command
     from alembic.config import Config
 
@@ -89,8 +90,8 @@ def upgrade(connection: Connection, revision: str) -> None:
 def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return None if found is None else str(found)
+    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return None if revision is None else str(revision)
 
 
 def _engine(url: str) -> Engine:
@@ -100,7 +101,7 @@ def _engine(url: str) -> Engine:
         import psycopg  # noqa: F401
     except ImportError:
         raise MissingExtraError("psycopg", "a store in PostgreSQL", "postgres") from None
-    return create_engine(driven(url), pool_pre_ping=True, connect_args=_PATIENCE)
+    return create_engine(add_driver(url), pool_pre_ping=True, connect_args=_POSTGRES_TIMEOUTS)
 
 
 def _sqlite(url: str) -> Engine:
@@ -108,9 +109,11 @@ def _sqlite(url: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def configure(connection, _):  # type: ignore[no-untyped-def]
-        connection.isolation_level = None  # transactions are begun below
-        connection.execute(f"PRAGMA busy_timeout = {_WAIT}")
-        _patiently(connection, "PRAGMA journal_mode = WAL")  # which does not wait by itself
+        connection.isolation_level = None  # transactions are started explicitly below
+        connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+        _execute_when_unlocked(
+            connection, "PRAGMA journal_mode = WAL"
+        )  # this statement ignores the busy timeout
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -122,9 +125,9 @@ def _sqlite(url: str) -> Engine:
     return engine
 
 
-def _patiently(connection: sqlite3.Connection, statement: str) -> None:
-    """Carry out a statement, again while another process holds the database."""
-    until = time.monotonic() + _WAIT / 1000
+def _execute_when_unlocked(connection: sqlite3.Connection, statement: str) -> None:
+    """Execute a statement, and retry it while another process holds the database locked."""
+    until = time.monotonic() + _BUSY_TIMEOUT_MS / 1000
     while True:
         try:
             connection.execute(statement)
@@ -135,28 +138,17 @@ def _patiently(connection: sqlite3.Connection, statement: str) -> None:
             time.sleep(0.01)
 
 
-def shown(url: str) -> str:
-    """A URL without its password.
-
-    >>> shown("postgresql://me:secret@db/assay")
-    'postgresql://me:***@db/assay'
-    """
-    head, at, tail = url.rpartition("@")
-    scheme, _, login = head.partition("://")
-    return f"{scheme}://{login.partition(':')[0]}:***@{tail}" if at and ":" in login else url
-
-
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Say what a database says in one line, without a trace."""
+def report_database_errors(database: str) -> Iterator[None]:
+    """Turn errors of SQLAlchemy into a StoreError with a message of one line."""
     try:
         yield
     except DBAPIError as error:
-        raise StoreError(f"{what} cannot be used: {' '.join(str(error.orig).split())}") from error
+        raise StoreError(f"{database} cannot be used: {' '.join(str(error.orig).split())}") from error
     except SQLAlchemyError as error:
-        raise StoreError(f"{what} cannot be used: {error}") from error
+        raise StoreError(f"{database} cannot be used: {error}") from error
 
 
-def driven(url: str) -> str:
-    """A URL with the driver that is installed for it."""
+def add_driver(url: str) -> str:
+    """The URL with the installed driver for its database."""
     return url.replace("postgresql://", "postgresql+psycopg://", 1)

@@ -1,4 +1,8 @@
-"""The tables of the records, as the newest migration leaves them."""
+"""The tables of the database after the newest migration.
+
+Some names are older than the second kind of record: the table of all records is called `experiments`, and
+the column that refers to it `experiment`.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +20,17 @@ from sqlalchemy import (
     Text,
 )
 
+MAX_INDEXED_CHARACTERS = 500  # of a text that a filter compares
 metadata = MetaData()
 
-experiments = Table(
+records = Table(
     "experiments",
     metadata,
     Column("id", String(16), primary_key=True),
     Column("name", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("at", BigInteger, nullable=False),  # microseconds since 1970, UTC
-    Column("body", Text, nullable=False),  # JSON of what never changes
+    Column("body", Text, nullable=False),  # JSON; never changes
     Column("note", Text, nullable=False, server_default=""),
     Column("pinned", Boolean, nullable=False, server_default="0"),
     Column("deleted_at", BigInteger),
@@ -34,16 +39,15 @@ experiments = Table(
 )
 
 
-def _experiment() -> Column[str]:
-    return Column(
-        "experiment", String(16), ForeignKey("experiments.id", ondelete="CASCADE"), primary_key=True
-    )
+def _record_column() -> Column[str]:
+    owner = ForeignKey("experiments.id", ondelete="CASCADE")
+    return Column("experiment", String(16), owner, key="record", primary_key=True)
 
 
 metrics = Table(
     "metrics",
     metadata,
-    _experiment(),
+    _record_column(),
     Column("measure", Text, primary_key=True),
     Column("column", Text, primary_key=True),
     Column("slice", Text, primary_key=True),
@@ -54,10 +58,10 @@ metrics = Table(
     Index("metrics_by_value", "measure", "column", "slice", "value"),
 )
 
-attributes = Table(  # params, latency, figures and what else is asked for by name
+attributes = Table(  # values that filters compare: params, latency, figures and others
     "attributes",
     metadata,
-    _experiment(),
+    _record_column(),
     Column("space", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("text", Text),
@@ -67,13 +71,13 @@ attributes = Table(  # params, latency, figures and what else is asked for by na
 )
 
 tags = Table(
-    "tags", metadata, _experiment(), Column("tag", Text, primary_key=True), Index("tags_by_tag", "tag")
+    "tags", metadata, _record_column(), Column("tag", Text, primary_key=True), Index("tags_by_tag", "tag")
 )
 
-links = Table(  # which table plays which part in an experiment
+links = Table(  # the tables of a record by role
     "links",
     metadata,
-    _experiment(),
+    _record_column(),
     Column("role", Text, primary_key=True),
     Column("digest", String(64), nullable=False),
     Index("links_by_digest", "digest"),

@@ -1,54 +1,58 @@
-"""The store: records of experiments in SQL, their tables beside them.
+"""The store: records in SQL, and the tables they refer to as files named by their digest.
 
-An experiment is saved in two steps: its tables first, which are named by their content and so are never
-half there, then its record, in one transaction. Whatever happens between leaves a table that nobody
-refers to, which `clean` finds.
+An experiment is saved in two steps: first its table of scores, which is named by its content and is
+written whole or not at all, then its record, in one transaction. A failure between the two leaves a table
+that no record refers to, which `clean` removes.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
-from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, select, update
+from sqlalchemy import false, insert, select
 
 from assay.core.errors import InputError, StoreError
-from assay.core.records import Experiment, Metric
+from assay.core.records import Experiment
 from assay.core.tables import Scores
-from assay.evaluation.configuration import flat
-from assay.store.database import Database, shown
-from assay.store.filters import LONGEST, condition
-from assay.store.schema import attributes, experiments, links, metrics, tags
-from assay.store.tables import Tables
+from assay.remote.redaction import redact_url
+from assay.store.database import Database
+from assay.store.experiments import ExperimentKind
+from assay.store.filters import parse_filter, refuse_unknown_keys
+from assay.store.records import (
+    RecordKind,
+    Records,
+    Value,
+    has_records,
+    linked_digests,
+    new_id,
+    purge_records,
+)
+from assay.store.schema import records
+from assay.store.tables import TableStorage
 
-DEFAULT = ".assay"
-GRACE = timedelta(hours=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without what looks alike
-_BODY = ("configuration", "digests", "policy", "latency", "figures", "code", "environment", "result")
+DEFAULT_FOLDER = ".assay"
+GRACE_PERIOD = timedelta(hours=1)
 
 
-class Garbage(NamedTuple):
-    """A table that no experiment refers to."""
+class UnusedTable(NamedTuple):
+    """A table that no record refers to."""
 
     digest: str
-    size: int
+    size: int  # in bytes
 
 
 class Store:
-    """Experiments that are remembered."""
+    """A store of records and tables; its own methods save and find experiments."""
 
-    def __init__(self, url: str | Path = DEFAULT) -> None:
-        database, self.tables = _places(str(url))
-        self.url = shown(str(url))
-        self.database = Database(database)
+    def __init__(self, url: str | Path = DEFAULT_FOLDER) -> None:
+        database_url, self.tables = _locate(str(url))
+        self.url = redact_url(str(url))
+        self.database = Database(database_url)
 
     def __enter__(self) -> Store:
         return self
@@ -56,37 +60,39 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.database.close()
 
+    def check_writable(self) -> None:
+        """Raise StoreError if no experiment could be saved: no record or no table could be written."""
+        with self.database.write_transaction() as connection:
+            nothing = select(records).where(false())
+            connection.execute(insert(records).from_select(records.columns.keys(), nothing))
+        self.tables.check_writable()
+
+    def records(self, kind: RecordKind[Value]) -> Records[Value]:
+        """The records of one kind."""
+        return Records(self.database, kind, self.url)
+
     def put(self, experiment: Experiment, scores: Scores | None = None) -> Experiment:
-        """Keep an experiment and its scores; when this returns, both are kept."""
-        _check(experiment)
+        """Save an experiment and its scores; both are on disk when this returns."""
+        experiments = self.records(ExperimentKind())
+        experiments.check(experiment)
         digests = dict(experiment.digests)
         if scores is not None:
             digests["scores"] = self.tables.put(scores)
-        made = replace(experiment, id=experiment.id or _new_id(), digests=digests)
-        with self.database.writing() as connection:
-            _insert(connection, made)
-        return made
+        saved = replace(experiment, id=experiment.id or new_id(), digests=digests)
+        experiments.add([saved])
+        return saved
 
     def put_all(self, experiments: Sequence[Experiment]) -> None:
-        """Keep experiments of other stores under their own ids: all of them, or none."""
-        for experiment in experiments:
-            _check(experiment)
-        with self.database.writing() as connection:
-            for experiment in experiments:
-                _insert(connection, experiment)
+        """Save experiments of other stores under their own ids: all of them, or none."""
+        self.records(ExperimentKind()).add(experiments)
 
     def ids(self) -> set[str]:
-        """The ids of all experiments, of the dropped ones too."""
-        with self.database.reading() as connection:
-            return set(connection.execute(select(experiments.c.id)).scalars())
+        """The ids of all experiments, including deleted ones."""
+        return self.records(ExperimentKind()).ids()
 
     def get(self, name: str) -> Experiment:
-        """The experiment of an id, or the newest of a name."""
-        with self.database.reading() as connection:
-            found = _read(connection, _named(name))
-        if not found:
-            raise InputError(f"there is no experiment {name!r} in {self.url}; see `assay experiments list`")
-        return found[0]
+        """The experiment with this id, or the newest with this name."""
+        return self.records(ExperimentKind()).get(name)
 
     def list(
         self,
@@ -97,26 +103,23 @@ class Store:
         limit: int | None = None,
         metrics_of: Iterable[str] | None = None,
     ) -> list[Experiment]:
-        """The experiments that a filter admits, the newest first.
+        """The experiments that match a filter, the newest first.
 
-        `metrics_of` reads only these measures of them, over all queries.
+        With `metrics_of`, only these measures are read, over all queries.
         """
-        query = select(experiments).order_by(experiments.c.at.desc(), experiments.c.id)
-        query = query.where(
-            experiments.c.deleted_at.is_not(None) if deleted else experiments.c.deleted_at.is_(None)
-        )
-        query = query.where(experiments.c.name.in_(names)) if names else query
-        query = query.where(condition(where)) if where.strip() else query
-        query = query.limit(limit) if limit is not None else query
-        with self.database.reading() as connection:
-            return _read(connection, query, None if metrics_of is None else list(metrics_of))
+        kind = ExperimentKind(None if metrics_of is None else tuple(metrics_of))
+        conditions = [parse_filter(where)] if where.strip() else []
+        if conditions:
+            with self.database.read_transaction() as connection:
+                refuse_unknown_keys(where, connection)
+        return self.records(kind).find(*conditions, names=names, deleted=deleted, limit=limit)
 
     def scores(self, experiment: Experiment, only: str | None = None) -> Scores | None:
-        """The scores of each query (by one measure alone), None where it was saved without them."""
+        """The scores of each query (of one measure only), or None if it was saved without them."""
         digest = experiment.digests.get("scores")
         return None if digest is None else self.tables.get(digest, only)
 
-    def link(
+    def annotate(
         self,
         name: str,
         *,
@@ -125,232 +128,76 @@ class Store:
         drop_tags: Iterable[str] = (),
         pinned: bool | None = None,
     ) -> Experiment:
-        """Add to an experiment what may change: a note, tags, a pin."""
-        experiment = self.get(name)
-        changes = {key: value for key, value in (("note", note), ("pinned", pinned)) if value is not None}
-        with self.database.writing() as connection:
-            if changes:
-                connection.execute(
-                    update(experiments).where(experiments.c.id == experiment.id).values(changes)
-                )
-            here = tags.c.experiment == experiment.id
-            for tag in {*add_tags, *drop_tags}:
-                connection.execute(delete(tags).where(here, tags.c.tag == tag))
-            for tag in dict.fromkeys(add_tags):
-                connection.execute(insert(tags).values(experiment=experiment.id, tag=tag))
-        return self.get(experiment.id)
+        """Change the note, the tags or the pin of an experiment; nothing else of it ever changes."""
+        experiments = self.records(ExperimentKind())
+        experiment = experiments.get(name)
+        experiments.annotate(experiment.id, note=note, add_tags=add_tags, drop_tags=drop_tags, pinned=pinned)
+        return experiments.get(experiment.id)
 
     def drop(self, name: str, *, restore: bool = False) -> Experiment:
-        """Take an experiment out of sight, or bring it back; a pinned one stays."""
-        experiment = self._deleted(name) if restore else self.get(name)
+        """Delete an experiment, or restore a deleted one; a pinned experiment cannot be deleted."""
+        experiments = self.records(ExperimentKind())
+        experiment = experiments.get_deleted(name) if restore else experiments.get(name)
         if experiment.pinned and not restore:
             raise InputError(f"{experiment.name} ({experiment.id}) is pinned: unpin it first")
-        at = None if restore else _microseconds(datetime.now(UTC))
-        with self.database.writing() as connection:
-            connection.execute(
-                update(experiments).where(experiments.c.id == experiment.id).values(deleted_at=at)
-            )
-        return replace(experiment, deleted_at=None if restore else datetime.now(UTC))
-
-    def _deleted(self, name: str) -> Experiment:
-        """The deleted experiment of an id, or the newest deleted one of a name."""
-        here = experiments.c
-        query = select(experiments).where(
-            (here.id == name) | (here.name == name), here.deleted_at.is_not(None)
-        )
-        with self.database.reading() as connection:
-            found = _read(connection, query.order_by(here.at.desc()).limit(1))
-        if not found:
-            raise InputError(f"there is no deleted experiment {name!r} in {self.url}")
-        return found[0]
+        deleted_at = None if restore else datetime.now(UTC)
+        experiments.set_deleted(experiment.id, deleted_at)
+        return replace(experiment, deleted_at=deleted_at)
 
     def purge(self) -> int:
-        """Forget for good what was dropped; how many there were."""
-        with self.database.writing() as connection:
-            gone = select(experiments.c.id).where(experiments.c.deleted_at.is_not(None))
-            count = connection.execute(select(func.count()).select_from(gone.subquery())).scalar_one()
-            for table in (metrics, attributes, tags, links):
-                connection.execute(delete(table).where(table.c.experiment.in_(gone)))
-            connection.execute(delete(experiments).where(experiments.c.deleted_at.is_not(None)))
-        return int(count)
+        """Remove all deleted records for good; returns how many there were."""
+        return purge_records(self.database)
 
-    def garbage(self, older: timedelta = GRACE) -> Sequence[Garbage]:
-        """The tables that no experiment refers to, not even a dropped one.
+    def unused_tables(self, older: timedelta = GRACE_PERIOD) -> Sequence[UnusedTable]:
+        """The tables that no record refers to, not even a deleted one.
 
-        What is younger may belong to an experiment that is just being saved.
+        A younger table may belong to an experiment that is being saved.
         """
-        listed = [table for table in self.tables.list() if datetime.now(UTC) - table.at >= older]
-        with self.database.reading() as connection:
-            kept = set(connection.execute(select(links.c.digest)).scalars())
-            empty = connection.execute(select(experiments.c.id).limit(1)).first() is None
-        if empty and listed:
+        tables = [table for table in self.tables.list() if datetime.now(UTC) - table.at >= older]
+        with self.database.read_transaction() as connection:
+            referenced = linked_digests(connection)
+            is_empty = not has_records(connection)
+        if is_empty and tables:
             raise StoreError(
-                f"{self.url} has {len(listed)} tables and no experiment at all: its records may be lost, "
-                "so no table is called unneeded; restore a backup, or remove the folder by hand"
+                f"{self.url} has {len(tables)} tables and no record at all: its records may be lost, so no "
+                "table counts as unused; restore a backup, or remove the folder yourself"
             )
-        return [Garbage(table.digest, table.size) for table in listed if table.digest not in kept]
+        return [UnusedTable(table.digest, table.size) for table in tables if table.digest not in referenced]
 
-    def lost(self) -> Sequence[str]:
-        """The digests of scores that experiments refer to and that are not there."""
-        with self.database.reading() as connection:
-            wanted = connection.execute(select(links.c.digest).where(links.c.role == "scores").distinct())
-            referred = set(wanted.scalars())
-        return sorted(referred - {table.digest for table in self.tables.list()})
+    def missing_tables(self) -> Sequence[str]:
+        """The digests of scores that experiments refer to and that are not in the store."""
+        with self.database.read_transaction() as connection:
+            referenced = linked_digests(connection, role="scores")
+        return sorted(referenced - {table.digest for table in self.tables.list()})
 
-    def clean(self, older: timedelta = GRACE) -> Sequence[Garbage]:
-        """Forget the tables that no experiment refers to."""
-        found = self.garbage(older)
-        for table in found:
+    def clean(self, older: timedelta = GRACE_PERIOD) -> Sequence[UnusedTable]:
+        """Remove the tables that no record refers to, and return them."""
+        unused = self.unused_tables(older)
+        for table in unused:
             self.tables.drop(table.digest)
-        self.tables.sweep(older)
-        return found
+        self.tables.remove_partial_files(older)
+        return unused
 
 
-def _places(url: str) -> tuple[str, Tables]:
-    """Where the records are, and where the tables."""
+def _locate(url: str) -> tuple[str, TableStorage]:
+    """The URL of the database, and the storage of the tables."""
     if url.startswith("postgresql:"):
         parts = urlsplit(url)
-        given = parse_qs(parts.query)
-        where = given.pop("tables", None)
-        if where is None:
+        parameters = parse_qs(parts.query)
+        tables = parameters.pop("tables", None)
+        if tables is None:
             raise InputError(
                 "a store in PostgreSQL needs a place for its tables: add ?tables=FOLDER or "
-                f"?tables=s3://BUCKET to {shown(url)}"
+                f"?tables=s3://BUCKET to {redact_url(url)}"
             )
-        tail = urlunsplit(("", "", parts.path, urlencode(given, doseq=True), ""))
-        return f"postgresql://{parts.netloc}{tail}", Tables(where[0])  # the netloc of a socket is empty
+        tail = urlunsplit(("", "", parts.path, urlencode(parameters, doseq=True), ""))
+        # The host of a URL for a socket is empty.
+        return f"postgresql://{parts.netloc}{tail}", TableStorage(tables[0])
     if "://" in url:
-        raise InputError(f"a store is a folder or postgresql://…?tables=…, found {shown(url)}")
+        raise InputError(f"a store is a folder or postgresql://…?tables=…, found {redact_url(url)}")
     folder = Path(url)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"the store {folder} cannot be made ({error.strerror})") from None
-    return f"sqlite:///{folder / 'assay.db'}", Tables(str(folder / "tables"))
-
-
-def _new_id() -> str:
-    return "".join(secrets.choice(_ALPHABET) for _ in range(10))
-
-
-def _microseconds(at: datetime) -> int:
-    return (at - _EPOCH) // timedelta(microseconds=1)
-
-
-def _time(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
-
-
-def _named(name: str) -> Select[Any]:
-    """The experiment of an id (dropped or not), or the newest of a name."""
-    here = experiments.c
-    query = select(experiments).where((here.id == name) | ((here.name == name) & here.deleted_at.is_(None)))
-    return query.order_by((here.id == name).desc(), here.at.desc()).limit(1)
-
-
-def _check(e: Experiment) -> None:
-    """Refuse what would not come back as it went in."""
-    for m in e.metrics:
-        if any(x is not None and not math.isfinite(x) for x in (m.value, m.low, m.high)):
-            raise InputError(f"{m.measure} of {e.name!r} is not a finite number; what is undefined is None")
-    if e.at.tzinfo is None:
-        raise InputError(f"the time of {e.name!r} has no zone: give it one, such as datetime.now(UTC)")
-    texts = (e.name, e.kind, e.note, *e.tags)
-    try:
-        body = _body(e)
-        "".join((body, *texts)).encode()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{e.name!r} cannot be kept: {error}; expected finite numbers and texts") from None
-    if "\\u0000" in body or any("\0" in text for text in texts):
-        raise InputError(f"{e.name!r} holds a NUL character, which not every database can keep: leave it out")
-    if any(len(text) > LONGEST for text in (e.name, e.kind, *e.tags)):
-        raise InputError(
-            f"a name or a tag of {e.name[:40]!r} is longer than {LONGEST} characters: shorten it"
-        )
-
-
-def _body(e: Experiment) -> str:
-    body = {name: getattr(e, name) for name in _BODY}
-    return json.dumps(body, ensure_ascii=False, allow_nan=False)
-
-
-def _insert(connection: Connection, e: Experiment) -> None:
-    """The record with all that is asked for by name."""
-    row = {"id": e.id, "name": e.name, "kind": e.kind, "at": _microseconds(e.at), "note": e.note}
-    gone = None if e.deleted_at is None else _microseconds(e.deleted_at)
-    connection.execute(insert(experiments).values(**row, body=_body(e), pinned=e.pinned, deleted_at=gone))
-    for table, rows in (
-        (metrics, [_metric(e.id, m) for m in e.metrics]),
-        (attributes, _attributes(e)),
-        (tags, [{"experiment": e.id, "tag": tag} for tag in dict.fromkeys(e.tags)]),
-        (links, [{"experiment": e.id, "role": role, "digest": d} for role, d in e.digests.items()]),
-    ):
-        if rows:
-            connection.execute(insert(table), rows)
-
-
-def _metric(experiment: str, m: Metric) -> dict[str, Any]:
-    values = {"value": m.value, "low": m.low, "high": m.high, "n": m.n}
-    return {"experiment": experiment, "measure": m.measure, "column": m.column, "slice": m.value_of, **values}
-
-
-def _attributes(e: Experiment) -> list[dict[str, Any]]:
-    """What a filter may ask for, by space and key."""
-    spaces: Mapping[str, Mapping[str, Any]] = {
-        "params": flat(e.configuration),
-        "latency": e.latency,
-        "figures": flat(e.figures),
-        "environment": flat(e.environment),
-        "policy": flat(e.policy),
-        "code": {"version": e.code} if e.code else {},
-    }
-    return [
-        {"experiment": e.id, "space": space, "key": key, "text": _text(value), "number": _number(value)}
-        for space, found in spaces.items()
-        for key, value in found.items()
-    ]
-
-
-def _text(value: Any) -> str | None:
-    """A value as a filter finds it: its beginning, for indexes hold no long texts."""
-    text = value if isinstance(value, str) or value is None else json.dumps(value)
-    return None if text is None else text[:LONGEST]
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _read(connection: Connection, query: Select[Any], of: list[str] | None = None) -> list[Experiment]:
-    """The experiments of a query, with their metrics and tags."""
-    rows = connection.execute(query).mappings().all()
-    ids = [row["id"] for row in rows]
-    measured: dict[str, list[Metric]] = {key: [] for key in ids}
-    labels: dict[str, list[str]] = {key: [] for key in ids}
-    for start in range(0, len(ids), 500):  # databases bound how many names a question may hold
-        some = ids[start : start + 500]
-        wanted = select(metrics).where(metrics.c.experiment.in_(some))
-        if of is not None:
-            wanted = wanted.where(metrics.c.measure.in_(of), metrics.c.column == "")
-        for m in connection.execute(wanted).mappings():
-            made = Metric(m["measure"], m["column"], m["slice"], m["value"], m["low"], m["high"], m["n"])
-            measured[m["experiment"]].append(made)
-        for t in connection.execute(select(tags).where(tags.c.experiment.in_(some))):
-            labels[t.experiment].append(t.tag)
-    return [_experiment(row, measured[row["id"]], labels[row["id"]]) for row in rows]
-
-
-def _experiment(row: RowMapping, measured: list[Metric], labels: list[str]) -> Experiment:
-    gone = row["deleted_at"]
-    return Experiment(
-        name=row["name"],
-        at=_time(row["at"]),
-        kind=row["kind"],
-        metrics=tuple(sorted(measured, key=lambda m: m[:3])),  # each database has an order of its own
-        tags=tuple(sorted(labels)),
-        note=row["note"],
-        pinned=bool(row["pinned"]),
-        deleted_at=None if gone is None else _time(gone),
-        id=row["id"],
-        **json.loads(row["body"]),
-    )
+        raise StoreError(f"the store {folder} cannot be created ({error.strerror})") from None
+    return f"sqlite:///{folder / 'assay.db'}", TableStorage(str(folder / "tables"))

@@ -1,58 +1,89 @@
-"""A gate's verdict as a table, JSON, JUnit XML, and Markdown for a pull request."""
+"""The verdict of a gate as a table, JSON, JUnit XML, and Markdown for a pull request."""
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from assay.evaluation.checks import Check
-from assay.evaluation.gate import Verdict
+from assay.decisions.checks import Check
+from assay.evaluation.gate import GateVerdict
+from assay.evaluation.readings import Reading
 from assay.views import text
-from assay.views.compare import comparison_sections
-from assay.views.estimates import p_value
-from assay.views.evaluation import counts, exact
-from assay.views.sections import Section, render
+from assay.views.checks import describe_advice, describe_check, describe_verdict
+from assay.views.compare import change_sections
+from assay.views.evaluation import describe_counts
+from assay.views.numbers import NO_VALUE, format_exact, format_p, narrow_notes
+from assay.views.readings import describe_reading
+from assay.views.sections import Section, input_section, render_sections
 
-FORMATS = ("table", "json", "csv", "md", "html", "junit")
-_MARKS = {"passed": "✓ pass", "failed": "✗ FAIL", "undecided": "? open", "skipped": "– skip"}
-_BANNERS = {"passed": "✅ passed", "failed": "❌ failed", "undecided": "❔ not decided"}
+FORMATS = ("table", "csv", "md", "html", "latex", "junit")
+_MARKS = {"passed": "✓ pass", "failed": "✗ FAIL", "undecided": "? undecided", "skipped": "– skip"}
+_BANNERS = {"passed": "✅ passed", "failed": "❌ failed", "undecided": "❔ undecided"}
 
 
-def verdict(made: Verdict, style: str) -> str:
-    """A verdict in one of the formats."""
-    if style == "json":
-        return json.dumps(to_dict(made), indent=1, ensure_ascii=False)
+def render_verdict(verdict: GateVerdict, style: str, digests: Mapping[str, str] | None = None) -> str:
+    """A verdict in one of the formats; a page also has the digests of the inputs."""
     if style == "junit":
-        return junit(made)
+        return render_junit(verdict)
     if style == "csv":
-        return text.csv(*_csv(made))
-    return render(f"Assay gate: {_BANNERS[made.status]}", sections(made), style)
+        return text.render_csv(*_csv(verdict))
+    sections = verdict_sections(verdict) + [input_section(digests or {})] * (style == "html")
+    return render_sections(f"Assay gate: {_BANNERS[verdict.status]}", sections, style)
 
 
-def sections(made: Verdict) -> list[Section]:
-    """The parts of the report."""
-    several = len({check.rule.priority for check in made.checks}) > 1
-    head = ["", "rule", "slice", "found", "p", *["priority"] * several]
+def verdict_sections(verdict: GateVerdict) -> list[Section]:
+    """The sections of the report."""
+    has_priorities = len({check.rule.priority for check in verdict.checks}) > 1
+    head = ["", "rule", "slice", "found", "p", *["priority"] * has_priorities]
     rows = [
-        [_MARKS[c.status], c.rule.name, c.slice, c.text, _p(c), *[str(c.rule.priority)] * several]
-        for c in made.checks
+        [
+            _MARKS[c.status],
+            c.rule.name,
+            c.slice,
+            describe_check(c),
+            _p(c),
+            *[str(c.rule.priority)] * has_priorities,
+        ]
+        for c in verdict.checks
     ]
-    advice = [f"{c.rule.name} ({c.slice}): {c.advice}" for c in made.checks if c.advice]
-    about = [counts(name, c) for name, c in made.counts.items()]
-    parts = [Section("", [made.words, *about]), Section("", (), head, rows), Section("what to do", advice)]
-    return parts + (comparison_sections(made.comparisons) if made.comparisons else [])
+    advice = [
+        f"{c.rule.name} ({c.slice}): {describe_advice(c)}" for c in verdict.checks if describe_advice(c)
+    ]
+    about = [describe_counts(name, c) for name, c in verdict.counts.items()]
+    parts = [
+        Section("", [describe_verdict(verdict), *about]),
+        Section("", (), head, rows),
+        Section("", narrow_notes(check.value for check in verdict.checks)),
+        Section("what to do", advice),
+    ]
+    if verdict.comparisons is None:
+        return parts
+    return parts + change_sections(verdict.comparisons, _consistent_readings(verdict))
+
+
+def _consistent_readings(verdict: GateVerdict) -> list[Reading]:
+    """The readings, except that nothing is shown of a difference about which a check has decided."""
+    decided = {
+        (str(c.rule.of), c.slice)
+        for c in verdict.checks
+        if (c.rule.condition, c.status) in (("not_worse_than", "failed"), ("better_by", "passed"))
+    }
+    readings = verdict.comparisons.readings if verdict.comparisons else []
+    return [
+        r for r in readings if not (r.is_open and (r.evidence[0].measure, r.evidence[0].slice) in decided)
+    ]
 
 
 def _p(check: Check) -> str:
-    """p of what is shown: that it holds, or that it fails (corrected)."""
+    """The p-value of the decision: that the rule holds, or that it fails (corrected)."""
     if check.rule.subject == "figure" or check.status == "skipped":
-        return "–"
-    return p_value(check.corrected if check.status == "failed" else check.holds)
+        return NO_VALUE
+    return format_p(check.corrected_p if check.status == "failed" else check.p_holds)
 
 
-def _csv(made: Verdict) -> tuple[list[str], list[list[str]]]:
+def _csv(verdict: GateVerdict) -> tuple[list[str], list[list[str]]]:
     head = [
         "status",
         "rule",
@@ -69,32 +100,43 @@ def _csv(made: Verdict) -> tuple[list[str], list[list[str]]]:
     head += ["corrected_p", "text", "advice"]
     rows = [
         [
-            *(c.status, c.rule.name, c.slice, str(c.rule.priority), *map(exact, c.value[:3]), str(c.value.n)),
-            *(*map(exact, (c.rule.threshold, c.holds, c.fails, c.corrected)), c.text, c.advice),
+            *(
+                c.status,
+                c.rule.name,
+                c.slice,
+                str(c.rule.priority),
+                *map(format_exact, c.value[:3]),
+                str(c.value.n),
+            ),
+            *(
+                *map(format_exact, (c.rule.threshold, c.p_holds, c.p_fails, c.corrected_p)),
+                describe_check(c),
+                describe_advice(c),
+            ),
         ]
-        for c in made.checks
+        for c in verdict.checks
     ]
     return head, rows
 
 
-def to_dict(made: Verdict) -> dict[str, Any]:
-    """A verdict as plain data, with the keys that `assay gate --format json` prints."""
+def verdict_dict(verdict: GateVerdict) -> dict[str, Any]:
+    """The JSON of a verdict, as printed by `assay gate --format json`."""
     return {
-        "status": made.status,
-        "exit_code": made.exit_code,
-        "words": made.words,
-        "queries": made.queries,
-        "level": made.level,
-        "checks": [_check(check) for check in made.checks],
-        "outweighed": [f"{check.rule.name} ({check.slice})" for check in made.outweighed],
-        "readings": [r.text for r in made.comparisons.readings] if made.comparisons else [],
-        "configuration": made.comparisons.configuration if made.comparisons else {},
-        "counts": {name: c._asdict() for name, c in made.counts.items()},
+        "status": verdict.status,
+        "exit_code": verdict.exit_code,
+        "words": describe_verdict(verdict),
+        "queries": verdict.n,
+        "level": verdict.level,
+        "checks": [_check_dict(check) for check in verdict.checks],
+        "outweighed": [f"{check.rule.name} ({check.slice})" for check in verdict.outweighed],
+        "readings": [describe_reading(reading) for reading in _consistent_readings(verdict)],
+        "configuration": verdict.comparisons.configuration if verdict.comparisons else {},
+        "counts": {name: c._asdict() for name, c in verdict.counts.items()},
     }
 
 
-def _check(c: Check) -> dict[str, Any]:
-    figure = c.rule.subject == "figure"  # it has no p
+def _check_dict(c: Check) -> dict[str, Any]:
+    figure = c.rule.subject == "figure"  # it has no p-value
     return {
         "status": c.status,
         "rule": c.rule.name,
@@ -104,38 +146,41 @@ def _check(c: Check) -> dict[str, Any]:
         "slice": c.slice,
         "priority": c.rule.priority,
         **c.value.to_dict(),
-        "holds_p": None if figure else c.holds,
-        "fails_p": None if figure else c.fails,
-        "corrected_p": None if figure else c.corrected,
-        "text": c.text,
-        "advice": c.advice,
+        "holds_p": None if figure else c.p_holds,
+        "fails_p": None if figure else c.p_fails,
+        "corrected_p": None if figure else c.corrected_p,
+        "text": describe_check(c),
+        "advice": describe_advice(c),
     }
 
 
-def junit(made: Verdict) -> str:
-    """The verdict and its checks as JUnit XML, which is red where the verdict is.
+def render_junit(verdict: GateVerdict) -> str:
+    """The verdict and its checks as JUnit XML, which fails if the verdict is not passed.
 
-    A failed rule is a failure and an undecided one an error; in a gate that passed all the same, what was
-    outweighed or let through is skipped, as are slices too small to look at.
+    A failed rule is a failure and an undecided one an error. If the gate passed, checks that were
+    outweighed or allowed are skipped, as are slices that are too small.
     """
-    cases = [("the gate", "", made.words, made.status)]
-    cases += [(f"{c.rule.name} · {c.slice}", c.advice, c.text, c.status) for c in made.checks]
+    cases = [("the gate", "", describe_verdict(verdict), verdict.status)]
+    cases += [
+        (f"{c.rule.name} · {c.slice}", describe_advice(c), describe_check(c), c.status)
+        for c in verdict.checks
+    ]
     suite = Xml.Element("testsuite", name="assay gate", tests=str(len(cases)))
-    counts = dict.fromkeys(_COUNTS, 0)
-    for name, advice, said, status in cases:
+    counts = dict.fromkeys(_JUNIT_COUNTERS, 0)
+    for name, advice, message, status in cases:
         case = Xml.SubElement(suite, "testcase", classname="assay.gate", name=name)
-        kind = _KINDS[status] if made.status != "passed" or status == "passed" else "skipped"
+        kind = _JUNIT_ELEMENTS[status] if verdict.status != "passed" or status == "passed" else "skipped"
         if kind:
             counts[kind] += 1
-            Xml.SubElement(case, kind, message=said).text = advice
+            Xml.SubElement(case, kind, message=message).text = advice
         else:
-            Xml.SubElement(case, "system-out").text = said
-    suite.attrib |= {_COUNTS[kind]: str(n) for kind, n in counts.items()}
+            Xml.SubElement(case, "system-out").text = message
+    suite.attrib |= {_JUNIT_COUNTERS[kind]: str(n) for kind, n in counts.items()}
     Xml.indent(suite)
-    written = _CONTROLS.sub("\ufffd", Xml.tostring(suite, encoding="unicode"))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}'
+    xml = _CONTROL_CHARACTERS.sub("\ufffd", Xml.tostring(suite, encoding="unicode"))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}'
 
 
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # what XML has no way to write
-_KINDS = {"passed": "", "failed": "failure", "undecided": "error", "skipped": "skipped"}
-_COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # that XML cannot represent
+_JUNIT_ELEMENTS = {"passed": "", "failed": "failure", "undecided": "error", "skipped": "skipped"}
+_JUNIT_COUNTERS = {"failure": "failures", "error": "errors", "skipped": "skipped"}

@@ -1,153 +1,214 @@
-"""A choice of an index as a table and as data, with the planes of its trade-off."""
+"""The selection of an index as a report and as data, with the planes of its trade-off."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from assay.indexes.choice.floors import Figure, Known, figure
-from assay.indexes.choice.selection import Candidate, Check, Selection
-from assay.indexes.choice.tradeoff import Plane
-from assay.indexes.choice.words import amount, many, notes, shown, verdict, why
+from assay.bench.selection.floors import Figure, FigureEstimate, parse_figure
+from assay.bench.selection.selection import Candidate, FloorCheck, Selection
+from assay.bench.selection.tradeoff import TradeoffPlane
 from assay.views import text
-from assay.views.fitting import cut, wrapped
-from assay.views.sections import WIDTH, Section, render
+from assay.views.sections import WIDTH, Section, render_sections
+from assay.views.selection_words import (
+    count_noun,
+    explain_candidate,
+    format_estimate,
+    format_figure,
+    selection_notes,
+    selection_to_dict,
+    verdict_text,
+)
+from assay.views.terminal_tables import shorten_labels, wrap_second_column
 
-FORMATS = ("table", "json", "csv", "md")
-_NAME = 48  # characters of a trial's name in a terminal
-_LEAST = 40  # characters of a line that says why, or it is not broken
-_MARKS = {"holds": "✓ holds", "open": "? open", "misses": "✗ misses"}
+FORMATS = ("table", "csv", "md", "latex")
+_MAX_NAME = 48  # characters of a trial's name in a terminal
+_MIN_REASON = 40  # characters of a reason; it is not wrapped to less
+_MARKS = {"holds": "✓ holds", "open": "? undecided", "misses": "✗ misses"}
 
 
-def selection_view(made: Selection, style: str, planes: Sequence[Plane] = ()) -> str:
-    """A choice in one of the formats."""
-    if style == "json":
-        names = _by_key(made)
-        plain = made.to_dict() | ({"tradeoff": [_plain(plane, names) for plane in planes]} if planes else {})
-        return json.dumps(plain, ensure_ascii=False, indent=1)
+def render_selection(selection: Selection, style: str, planes: Sequence[TradeoffPlane] = ()) -> str:
+    """A selection in one of the formats."""
     if style == "csv":
-        return text.csv(*_csv(made))
-    told = _shortened(made) if style == "table" else made
+        return text.render_csv(*_csv(selection))
+    shortened = _shorten_names(selection) if style == "table" else selection
     sections = [
-        Section("", [_headline(made), verdict(made)]),
-        _winner(told),
-        _front(told),
-        _losers(told, style),
-        Section("What to know", notes(made)),
-        *(_plane(plane, _by_key(told)) for plane in planes),
+        Section("", [_headline(selection), verdict_text(selection)]),
+        _winner(shortened),
+        _front(shortened),
+        _losers(shortened, style),
+        Section("Notes", selection_notes(selection)),
+        *(_plane(plane, _names_by_key(shortened)) for plane in planes),
     ]
-    return render("The choice", sections, style)
+    return render_sections("Selection", sections, style)
 
 
-def _losers(made: Selection, style: str) -> Section:
-    rows = [[one.name, why(made, one)] for one in made.candidates if one is not made.winner]
-    title = f"Why {'the others lost' if made.winner else 'none is chosen'}"
-    section = Section(title, [], ["trial", "why"], rows)
-    room = WIDTH - max((text.width(name) for name, _ in rows), default=WIDTH)
-    return wrapped(section) if style == "table" and room > _LEAST else section
+def selection_dict(selection: Selection, planes: Sequence[TradeoffPlane] = ()) -> dict[str, Any]:
+    """The JSON of a selection, with the planes of its trade-off if there are any."""
+    names = _names_by_key(selection)
+    tradeoff = {"tradeoff": [_plane_dict(plane, names) for plane in planes]} if planes else {}
+    return selection_to_dict(selection) | tradeoff
 
 
-def _by_key(made: Selection) -> Mapping[str, str]:
-    """The names of the trials, as the choice has them."""
-    return {one.trial.key: one.name for one in made.candidates}
-
-
-def _shortened(made: Selection) -> Selection:
-    """A choice with short names, if they still tell the trials apart: long ones make a table too wide."""
-    short = {one.name: cut(one.name, _NAME) for one in made.candidates}
-    if len(set(short.values())) < len(short):
-        return made
-    named = [
-        replace(one, name=short[one.name], dominated_by=one.dominated_by and short[one.dominated_by])
-        for one in made.candidates
-    ]
-    return replace(made, candidates=tuple(named))
-
-
-def _headline(made: Selection) -> str:
-    asked = f"the {'most' if made.objective.more else 'least'} {made.objective.name}"
-    floors = ", ".join(floor.words for floor in made.floors)
-    asked += f" with {floors}" * bool(floors)
-    return f"{made.winner.name if made.winner else 'none'}: {asked}, of {many(len(made.candidates), 'trial')}"
-
-
-def _winner(made: Selection) -> Section:
-    """The figures of the winner beside its floors, where it was chosen and where it is confirmed."""
-    if made.winner is None or made.confirmation is None:
-        return Section("")
-    fair = made.confirmation.verdict != "not held out"
-    held = made.parts is not None and (fair or made.winner.fitted)
-    other = "held out" if fair else "the other part"
+def _losers(selection: Selection, style: str) -> Section:
     rows = [
-        _row(made.winner, check.floor.figure, check.floor.words, check.known, _mark(check), held)
-        for check in made.confirmation.checks
+        [candidate.name, explain_candidate(selection, candidate)]
+        for candidate in selection.candidates
+        if candidate is not selection.winner
     ]
-    if made.objective not in [floor.figure for floor in made.floors]:
-        aim = f"the {'most' if made.objective.more else 'least'} {made.objective.name}"
-        rows.append(_row(made.winner, made.objective, aim, made.confirmation.objective, "", held))
-    return Section("The winner", [], ["asked", "chosen on", *[other] * held, ""], rows)
+    title = f"Why {'the others lost' if selection.winner else 'none is selected'}"
+    section = Section(title, [], ["trial", "why"], rows)
+    available = WIDTH - max((text.display_width(name) for name, _ in rows), default=WIDTH)
+    return wrap_second_column(section) if style == "table" and available > _MIN_REASON else section
 
 
-def _mark(check: Check) -> str:
-    if check.status != "open" or check.known is None or check.known.low is not None:
+def _names_by_key(selection: Selection) -> Mapping[str, str]:
+    """The names of the trials by key."""
+    return {candidate.trial.key: candidate.name for candidate in selection.candidates}
+
+
+def _shorten_names(selection: Selection) -> Selection:
+    """The selection with shortened names, if these are still distinct: long names make a table too wide."""
+    names = [candidate.name for candidate in selection.candidates]
+    short = dict(zip(names, shorten_labels(names, _MAX_NAME), strict=True))
+    if len(set(short.values())) < len(short):
+        return selection
+    candidates = [
+        replace(
+            candidate,
+            name=short[candidate.name],
+            dominated_by=candidate.dominated_by and short[candidate.dominated_by],
+        )
+        for candidate in selection.candidates
+    ]
+    return replace(selection, candidates=tuple(candidates))
+
+
+def _headline(selection: Selection) -> str:
+    goal = f"the {'most' if selection.objective.higher_is_better else 'least'} {selection.objective.name}"
+    floors = ", ".join(floor.description for floor in selection.floors)
+    goal += f" with {floors}" * bool(floors)
+    winner = selection.winner.name if selection.winner else "none"
+    return f"{winner}: {goal}, of {count_noun(len(selection.candidates), 'trial')}"
+
+
+def _winner(selection: Selection) -> Section:
+    """The figures of the winner next to its floors, on the queries it was selected on and on the others."""
+    if selection.winner is None or selection.confirmation is None:
+        return Section("")
+    is_held_out = selection.confirmation.verdict != "not held out"
+    has_second_part = selection.split is not None and (is_held_out or selection.winner.is_fitted)
+    second_part = "held out" if is_held_out else "the other part"
+    rows = [
+        _row(
+            selection.winner,
+            check.floor.figure,
+            check.floor.description,
+            check.estimate,
+            _mark(check),
+            has_second_part,
+        )
+        for check in selection.confirmation.checks
+    ]
+    if selection.objective not in [floor.figure for floor in selection.floors]:
+        goal = f"the {'most' if selection.objective.higher_is_better else 'least'} {selection.objective.name}"
+        rows.append(
+            _row(
+                selection.winner,
+                selection.objective,
+                goal,
+                selection.confirmation.objective,
+                "",
+                has_second_part,
+            )
+        )
+    return Section("The winner", [], ["required", "selected on", *[second_part] * has_second_part, ""], rows)
+
+
+def _mark(check: FloorCheck) -> str:
+    if check.status != "open" or check.estimate is None or check.estimate.low is not None:
         return _MARKS[check.status]
-    once = check.known.over == "passes"
-    return f"{_MARKS['open']}: {'one pass, its spread is not known' if once else 'no interval is known'}"
+    has_one_pass = check.estimate.over == "passes"
+    return (
+        f"{_MARKS['open']}: {'one pass, its spread is not known' if has_one_pass else 'no interval is known'}"
+    )
 
 
-def _row(winner: Candidate, of: Figure, asked: str, found: Known | None, mark: str, held: bool) -> list[str]:
-    other = shown(of, found) if of.of_queries else "the same"
-    return [asked, shown(of, winner.figures[of]), *[other] * held, mark]
+def _row(
+    winner: Candidate,
+    figure: Figure,
+    goal: str,
+    measured_figure: FigureEstimate | None,
+    mark: str,
+    has_second_part: bool,
+) -> list[str]:
+    second_value = format_estimate(figure, measured_figure) if figure.is_per_query else "the same"
+    return [goal, format_estimate(figure, winner.figures[figure]), *[second_value] * has_second_part, mark]
 
 
-def _front(made: Selection) -> Section:
-    head = ["trial", *(of.name for of in _figures(made)), *["floors"] * bool(made.floors)]
+def _front(selection: Selection) -> Section:
+    head = ["trial", *(figure.name for figure in _figures(selection)), *["floors"] * bool(selection.floors)]
     rows = [
         [
-            one.name,
-            *(shown(of, one.figures[of]) for of in _figures(made)),
-            *["reached" if one.meets else "missed"] * bool(made.floors),
+            candidate.name,
+            *(format_estimate(figure, candidate.figures[figure]) for figure in _figures(selection)),
+            *["reached" if candidate.is_eligible else "missed"] * bool(selection.floors),
         ]
-        for one in made.front
+        for candidate in selection.front
     ]
-    return Section("The Pareto set: no other trial is as good in all of this", [], head, rows)
+    return Section("The Pareto set: no other trial is as good in every figure", [], head, rows)
 
 
-def _figures(made: Selection) -> list[Figure]:
-    """The figures that are shown of each trial: what they are compared by, and the cost."""
-    return [of for of in made.candidates[0].figures if of not in made.unknown]
+def _figures(selection: Selection) -> list[Figure]:
+    """The figures shown for each trial: those they are compared by, and the cost."""
+    return [figure for figure in selection.candidates[0].figures if figure not in selection.unknown_figures]
 
 
-def _csv(made: Selection) -> tuple[list[str], list[list[str]]]:
-    figures = _figures(made)
+def _csv(selection: Selection) -> tuple[list[str], list[list[str]]]:
+    figures = _figures(selection)
     head = ["trial", "key", "chosen", "meets", "on_front", "dominated_by", "why"]
-    head += [f"{of.name}{end}" for of in figures for end in ("", "_low", "_high", "_n")]
+    head += [f"{figure.name}{end}" for figure in figures for end in ("", "_low", "_high", "_n")]
     rows = []
-    for one in made.candidates:
-        marks = [one is made.winner, one.meets, one.on_front]
-        cells = [*(str(mark).lower() for mark in marks), one.dominated_by or "", why(made, one)]
+    for candidate in selection.candidates:
+        marks = [candidate is selection.winner, candidate.is_eligible, candidate.on_front]
+        cells = [
+            *(str(mark).lower() for mark in marks),
+            candidate.dominated_by or "",
+            explain_candidate(selection, candidate),
+        ]
         rows.append(
-            [one.name, one.trial.key, *cells, *(c for of in figures for c in _cells(one.figures[of]))]
+            [
+                candidate.name,
+                candidate.trial.key,
+                *cells,
+                *(c for figure in figures for c in _cells(candidate.figures[figure])),
+            ]
         )
     return head, rows
 
 
-def _cells(found: Known | None) -> list[str]:
-    return ["" if cell is None else str(cell) for cell in (found[:4] if found else [None] * 4)]
+def _cells(figure: FigureEstimate | None) -> list[str]:
+    return ["" if cell is None else str(cell) for cell in (figure[:4] if figure else [None] * 4)]
 
 
-def _plane(plane: Plane, names: Mapping[str, str]) -> Section:
-    fixed, x, y = figure(plane.fixed), figure(plane.x), figure(plane.y)
+def _plane(plane: TradeoffPlane, names: Mapping[str, str]) -> Section:
+    fixed, x, y = parse_figure(plane.fixed), parse_figure(plane.x), parse_figure(plane.y)
     rows = [
-        [names[point.key], amount(x, point.x), amount(y, point.y), "yes" if point.on_front else ""]
+        [
+            names[point.key],
+            format_figure(x, point.x),
+            format_figure(y, point.y),
+            "yes" if point.on_front else "",
+        ]
         for point in plane.points
     ]
-    title = f"With {plane.fixed} at least {amount(fixed, plane.floor)}"
-    return Section(title, [] if rows else ["no trial reaches it"], ["trial", plane.x, plane.y, "front"], rows)
+    title = f"With {plane.fixed} at least {format_figure(fixed, plane.floor)}"
+    return Section(
+        title, [] if rows else ["no trial reaches it"], ["trial", plane.x, plane.y, "on front"], rows
+    )
 
 
-def _plain(plane: Plane, names: Mapping[str, str]) -> dict[str, Any]:
+def _plane_dict(plane: TradeoffPlane, names: Mapping[str, str]) -> dict[str, Any]:
     points = [point._asdict() | {"label": names[point.key]} for point in plane.points]
     return asdict(plane) | {"points": points}

@@ -1,18 +1,17 @@
-"""What a file of vectors or neighbours holds, and what is wrong with it, in every format."""
+"""The contents of files of vectors or neighbours, and their problems, in every format."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from assay.core.vectors_check import Faults
+from assay.core.vector_faults import VectorFaults
 from assay.views import text
-from assay.views.sections import Section, render
+from assay.views.sections import Section, input_section, render_sections
 
 
-class Described(NamedTuple):
-    """A file: what it is, how many rows of how many numbers, and what else is known of it."""
+class VectorFile(NamedTuple):
+    """The contents of a file: its kind, its size, and what else is known."""
 
     path: str
     holds: str
@@ -24,64 +23,68 @@ class Described(NamedTuple):
     digest: str | None = None
     parts: Sequence[str] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of the contents."""
+        return self._asdict()
 
-class Checked(NamedTuple):
-    """A file with what is wrong with it under a metric."""
+
+class VectorFileCheck(NamedTuple):
+    """The problems of a file under a metric."""
 
     path: str
     rows: int
     columns: int
-    faults: Faults
+    faults: VectorFaults
     problems: Sequence[str]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of the problems."""
+        return {
+            "path": self.path,
+            "rows": self.rows,
+            "columns": self.columns,
+            "not_finite": self.faults.not_finite._asdict(),
+            "zero": self.faults.zero._asdict(),
+            "problems": list(self.problems),
+        }
 
-def described(files: Sequence[Described], style: str) -> str:
-    """What files hold."""
-    if style == "json":
-        return json.dumps({"files": [file._asdict() for file in files]}, indent=1, ensure_ascii=False)
+
+def render_vector_files(files: Sequence[VectorFile], style: str) -> str:
+    """The contents of files in one of the formats."""
     head = ["file", "holds", "format", "rows", "columns", "type", "metric"]
     rows = [_cells(file) for file in files]
     if any(file.digest for file in files):
         head, rows = [*head, "digest"], [[*r, f.digest or ""] for r, f in zip(rows, files, strict=True)]
     if style == "csv":
-        return text.csv(head, rows)
+        return text.render_csv(head, rows)
     notes = [f"{file.path} has {', '.join(file.parts)}" for file in files if file.parts]
-    return render("Vectors", [Section("", (), head, rows), Section("parts", notes)], style)
+    return render_sections("Vectors", [Section("", (), head, rows), Section("parts", notes)], style)
 
 
-def _cells(file: Described) -> list[str]:
+def _cells(file: VectorFile) -> list[str]:
     sizes = [str(file.rows), str(file.columns)]
     return [file.path, file.holds, file.format, *sizes, file.dtype, file.metric or ""]
 
 
-def checked(files: Sequence[Checked], others: Sequence[str], style: str) -> str:
-    """What is wrong with files, one by one, and with them together."""
-    if style == "json":
-        made = [_checked_dict(file) for file in files]
-        return json.dumps({"files": made, "problems": list(others)}, indent=1, ensure_ascii=False)
+def render_vector_checks(
+    files: Sequence[VectorFileCheck],
+    common_problems: Sequence[str],
+    style: str,
+    digests: Mapping[str, str] | None = None,
+) -> str:
+    """The problems of single files, and of files together, in one of the formats."""
     head = ["file", "rows", "columns", "not finite", "first", "zero", "first"]
     rows = [_counts(file) for file in files]
     if style == "csv":
-        return text.csv([*head[:4], "first not finite", "zero", "first zero"], rows)
+        return text.render_csv([*head[:4], "first not finite", "zero", "first zero"], rows)
     problems = [f"{file.path}: {problem}" for file in files for problem in file.problems]
-    found = [*problems, *others] or ["nothing is wrong"]
-    return render("Check", [Section("", (), head, rows), Section("found", found)], style)
+    messages = [*problems, *common_problems] or ["no problem found"]
+    sections = [Section("", (), head, rows), Section("problems", messages), input_section(digests or {})]
+    return render_sections("Check", sections, style)
 
 
-def _counts(file: Checked) -> list[str]:
+def _counts(file: VectorFileCheck) -> list[str]:
     cells = [file.path, str(file.rows), str(file.columns)]
-    for found in (file.faults.not_finite, file.faults.zero):
-        cells += [str(found.number), "" if found.first is None else str(found.first)]
+    for fault in (file.faults.not_finite, file.faults.zero):
+        cells += [str(fault.number), "" if fault.first is None else str(fault.first)]
     return cells
-
-
-def _checked_dict(file: Checked) -> dict[str, object]:
-    faults = file.faults
-    return {
-        "path": file.path,
-        "rows": file.rows,
-        "columns": file.columns,
-        "not_finite": faults.not_finite._asdict(),
-        "zero": faults.zero._asdict(),
-        "problems": list(file.problems),
-    }

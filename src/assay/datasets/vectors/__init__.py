@@ -1,4 +1,4 @@
-"""Vectors and neighbours in files: readers and writers of every format.
+"""Readers and writers of vectors and neighbours in files.
 
 >>> import tempfile, pathlib
 >>> import numpy as np
@@ -17,13 +17,23 @@ from typing import Any
 import numpy as np
 
 from assay.core.errors import FormatError, InputError
-from assay.core.vectors import Held, Neighbors, Vectors
-from assay.datasets.vectors.formats import FORMATS, VectorFormat, chosen, place, promised
+from assay.core.unsupported_files import refuse_unsupported
+from assay.core.vectors import InMemoryVectors, Neighbors, Vectors
+from assay.datasets.vectors.convert import convert_to_fit
+from assay.datasets.vectors.formats import (
+    FORMATS,
+    VectorFormat,
+    format_to_read,
+    format_to_write,
+    parse_file_part,
+)
+from assay.datasets.vectors.hdf5 import stored_metric
+from assay.datasets.vectors.truth import distances_path
 
 __all__ = [
     "FORMATS",
     "VectorFormat",
-    "metric_of",
+    "read_metric",
     "read_neighbors",
     "read_vectors",
     "write_neighbors",
@@ -31,7 +41,7 @@ __all__ = [
 ]
 
 ROLES = ("base", "queries")
-DISTANCES = ("plain", "squared", "negated")
+DISTANCE_CONVENTIONS = ("plain", "squared", "negated")
 _Path = str | os.PathLike[str]
 
 
@@ -42,17 +52,17 @@ def read_vectors(
     part: str | None = None,
     format: str | None = None,  # noqa: A002
 ) -> Vectors:
-    """The vectors of a file, of which only what is asked for is read.
+    """Return the vectors of a file, of which only the requested rows are read.
 
     `part` names a dataset of an HDF5 file or a column of a Parquet file, as does `file.hdf5:test`.
-    Where none is named, an HDF5 file gives `train` as the base and `test` as the queries.
+    By default the base of an HDF5 file is its dataset `train`, and the queries are `test`.
     """
     if role not in ROLES:
         raise InputError(f"the role is one of {', '.join(ROLES)}, found {role!r}")
-    where = place(path, part)
-    made = chosen(where, format, "vectors")
-    found: Vectors = _module(made).read(where, made, role)
-    return found
+    file = parse_file_part(path, part)
+    file_format = format_to_read(file, format, "vectors")
+    vectors: Vectors = _module(file_format).read(file, file_format, role)
+    return vectors
 
 
 def write_vectors(
@@ -62,16 +72,14 @@ def write_vectors(
     dtype: str | None = None,
     format: str | None = None,  # noqa: A002
 ) -> None:
-    """Write vectors some rows at a time, the file whole or not at all; `dtype` converts them."""
-    where = place(path)
-    made = promised(where, format, "vectors")
-    given = vectors if isinstance(vectors, Vectors) else Held(vectors)
-    if not all(given.shape):
-        n, d = given.shape
-        raise InputError(f"{where.path}: there is nothing to write: {n} rows of {d} dimensions")
-    from assay.datasets.vectors.convert import fitted
-
-    _module(made).write(fitted(given, made.types, dtype, where.path), where, made)
+    """Write vectors block by block, the file completely or not at all; `dtype` converts them."""
+    file = parse_file_part(path)
+    file_format = format_to_write(file, format, "vectors")
+    source = vectors if isinstance(vectors, Vectors) else InMemoryVectors(vectors)
+    if not all(source.shape):
+        n, d = source.shape
+        raise InputError(f"{file.path}: there is nothing to write: {n} rows of {d} dimensions")
+    _module(file_format).write(convert_to_fit(source, file_format.types, dtype, file.path), file, file_format)
 
 
 def read_neighbors(
@@ -81,21 +89,21 @@ def read_neighbors(
     distances: str = "plain",
     format: str | None = None,  # noqa: A002
 ) -> Neighbors:
-    """The neighbours of a truth file, in memory.
+    """Return the neighbours of a truth file, in memory.
 
-    `distances` says what the file keeps: the distances themselves, their squares (Euclidean distance
-    without its root), or inner products, which become distances when negated.
+    `distances` is what the file contains: the distances themselves, their squares (Euclidean distance
+    without the square root), or inner products, which become distances when negated.
     """
-    if distances not in DISTANCES:
-        raise InputError(f"distances are {', '.join(DISTANCES)}, found {distances!r}")
-    where = place(path, part)
-    made = chosen(where, format, "neighbors")
-    found: Neighbors = _module(made).read_neighbors(where, made)
-    if made.name == "ibin":
-        found = _with_distances(found, where.path)
-    if not found.k:
-        raise FormatError("has no neighbours of any query: the number of neighbours is 0", where.path)
-    return _tidy(found, distances)
+    if distances not in DISTANCE_CONVENTIONS:
+        raise InputError(f"distances are {', '.join(DISTANCE_CONVENTIONS)}, found {distances!r}")
+    file = parse_file_part(path, part)
+    file_format = format_to_read(file, format, "neighbors")
+    neighbors: Neighbors = _module(file_format).read_neighbors(file, file_format)
+    if file_format.name == "ibin":
+        neighbors = _add_distances(neighbors, file.path)
+    if not neighbors.k:
+        raise FormatError("has no neighbours for any query: the number of neighbours is 0", file.path)
+    return _normalize_distances(neighbors, distances)
 
 
 def write_neighbors(
@@ -104,49 +112,48 @@ def write_neighbors(
     *,
     format: str | None = None,  # noqa: A002
 ) -> None:
-    """Write neighbours, the file whole or not at all."""
-    where = place(path)
-    made = promised(where, format, "neighbors")
-    _module(made).write_neighbors(neighbors, where, made)
+    """Write neighbours, the file completely or not at all."""
+    file = parse_file_part(path)
+    file_format = format_to_write(file, format, "neighbors")
+    _module(file_format).write_neighbors(neighbors, file, file_format)
 
 
-def metric_of(path: _Path) -> str | None:
-    """The metric that a file names; None where it names none, as all but HDF5 do.
+def read_metric(path: _Path) -> str | None:
+    """Return the metric that is stored in a file; None if there is none, as in all formats but HDF5.
 
-    >>> metric_of("base.fbin") is None
+    >>> read_metric("base.fbin") is None
     True
     """
-    where = place(path)
-    if not where.path.lower().endswith(FORMATS["hdf5"].extensions):
+    file = parse_file_part(path)
+    refuse_unsupported(file.path)
+    if not file.path.lower().endswith(FORMATS["hdf5"].extensions):
         return None
-    from assay.datasets.vectors.hdf5 import metric
-
-    return metric(where.path)
+    return stored_metric(file.path)
 
 
-def _with_distances(found: Neighbors, path: str) -> Neighbors:
-    """Neighbours with the distances of the file beside them, if there is one."""
-    from assay.datasets.vectors.truth import beside
-
-    if found.distances is not None or not os.path.exists(beside(path)):
-        return found
-    distances = read_vectors(beside(path))
-    if distances.shape != found.positions.shape:
+def _add_distances(neighbors: Neighbors, path: str) -> Neighbors:
+    """Return neighbours with the distances of the accompanying file, if there is one."""
+    if neighbors.distances is not None or not os.path.exists(distances_path(path)):
+        return neighbors
+    distances = read_vectors(distances_path(path))
+    if distances.shape != neighbors.positions.shape:
         raise FormatError(
-            f"holds {distances.shape} distances, and {path} {found.positions.shape} ids", beside(path)
+            f"has distances of shape {distances.shape}, but the ids in {path} are of shape "
+            f"{neighbors.positions.shape}",
+            distances_path(path),
         )
-    return found._replace(distances=distances.whole().astype(np.float64))
+    return neighbors._replace(distances=distances.to_matrix().astype(np.float64))
 
 
-def _tidy(found: Neighbors, kept: str) -> Neighbors:
-    """Distances that grow with distance, and NaN where there is no neighbour."""
-    if found.distances is None:
-        return found
-    made = {"plain": found.distances, "squared": None, "negated": -found.distances}[kept]
-    distances = np.sqrt(np.maximum(found.distances, 0)) if made is None else made
-    return found._replace(distances=np.where(found.positions < 0, np.nan, distances))
+def _normalize_distances(neighbors: Neighbors, convention: str) -> Neighbors:
+    """Return neighbours with distances of which smaller is nearer, NaN if there is no neighbour."""
+    if neighbors.distances is None:
+        return neighbors
+    converted = {"plain": neighbors.distances, "squared": None, "negated": -neighbors.distances}[convention]
+    distances = np.sqrt(np.maximum(neighbors.distances, 0)) if converted is None else converted
+    return neighbors._replace(distances=np.where(neighbors.positions < 0, np.nan, distances))
 
 
-def _module(made: VectorFormat) -> Any:
-    """The reader and writer of a format, loaded only now."""
-    return import_module(f"assay.datasets.vectors.{made.module}")
+def _module(file_format: VectorFormat) -> Any:
+    """Import and return the module that reads and writes a format."""
+    return import_module(f"assay.datasets.vectors.{file_format.module}")

@@ -1,4 +1,4 @@
-"""HDF5 as ann-benchmarks and VIBE write it: train, test, neighbors, distances, learn, …"""
+"""HDF5 files of ann-benchmarks and VIBE: train, test, neighbors, distances, learn, …"""
 
 from __future__ import annotations
 
@@ -12,35 +12,43 @@ import numpy as np
 
 from assay.core.errors import AssayError, FormatError, MissingExtraError
 from assay.core.files import disk_error
-from assay.core.vectors import METRIC_NAMES, TYPES, Mapped, Matrix, Neighbors, Vectors, signed
-from assay.core.vectors_check import pieces
-from assay.datasets.sinks import writing
-from assay.datasets.vectors.formats import Place, VectorFormat
-from assay.datasets.vectors.headers import TRUTH, size_of
-from assay.datasets.vectors.windows import Windowed
+from assay.core.vector_faults import row_blocks
+from assay.core.vectors import (
+    METRIC_NAMES,
+    TYPES,
+    MappedVectors,
+    Matrix,
+    Neighbors,
+    Vectors,
+    signed_positions,
+)
+from assay.datasets.output_files import open_for_writing
+from assay.datasets.vectors.formats import FilePart, VectorFormat
+from assay.datasets.vectors.headers import NEIGHBORS_HINT, file_size
+from assay.datasets.vectors.windowed import WindowedVectors
 
-PARTS = {"base": "train", "queries": "test"}
-_WRITTEN = {"l2": "euclidean", "cosine": "angular", "ip": "ip"}
+DATASETS = {"base": "train", "queries": "test"}
+_DISTANCE_NAMES = {"l2": "euclidean", "cosine": "angular", "ip": "ip"}
 
 
-class Packed(Windowed):
-    """The rows of a dataset that is kept in pieces, packed or not."""
+class Hdf5Vectors(WindowedVectors):
+    """The rows of a dataset that is stored in chunks, compressed or not."""
 
-    def stretch(self, start: int, stop: int) -> Matrix:
-        """The rows from start up to stop, from the file."""
-        with _opened(self.path) as file:
-            found: Matrix = file[self.part][start:stop]
-        return found.astype(self.dtype, copy=False)
+    def read_window(self, start: int, stop: int) -> Matrix:
+        """Return the rows from start up to stop, from the file."""
+        with _open_file(self.path) as file:
+            rows: Matrix = file[self.part][start:stop]
+        return rows.astype(self.dtype, copy=False)
 
 
 @contextmanager
-def _opened(path: str, mode: str = "r") -> Iterator[Any]:
-    """A file, with what goes wrong said plainly."""
+def _open_file(path: str, mode: str = "r") -> Iterator[Any]:
+    """Open a file and translate the errors of h5py."""
     try:
         import h5py
     except ImportError:
         raise MissingExtraError("h5py", "HDF5", "hdf5") from None
-    size_of(path)
+    file_size(path)
     try:
         with h5py.File(path, mode) as file:
             yield file
@@ -52,154 +60,154 @@ def _opened(path: str, mode: str = "r") -> Iterator[Any]:
         LookupError,
         ValueError,
         TypeError,
-    ) as error:  # h5py has no errors of its own
+    ) as error:  # h5py raises built-in exceptions
         if mode != "r" and disk_error(error):
             raise
-        raise FormatError(f"cannot be used as HDF5: {error}; fetch or write it again", path) from None
+        raise FormatError(f"cannot be used as HDF5: {error}; download or write it again", path) from None
 
 
-def read(where: Place, made: VectorFormat, role: str) -> Vectors:
-    """The vectors of a dataset: mapped where its rows lie one after the other, else read by stretches."""
-    with _opened(where.path) as file:
-        dataset = _dataset(file, where.part or PARTS[role], where.path)
+def read(file_part: FilePart, file_format: VectorFormat, role: str) -> Vectors:
+    """Return the vectors of a dataset: mapped if its rows are contiguous, else read by windows."""
+    with _open_file(file_part.path) as file:
+        dataset = _find_dataset(file, file_part.part or DATASETS[role], file_part.path)
         shape, dtype, part = tuple(dataset.shape), dataset.dtype, dataset.name
         offset = None if dataset.external else dataset.id.get_offset()
     if len(shape) != 2 or dtype.name not in TYPES:
-        ids = f"; {TRUTH}" if dtype.kind in "iu" and len(shape) == 2 else ""
+        ids = f"; {NEIGHBORS_HINT}" if dtype.kind in "iu" and len(shape) == 2 else ""
         raise FormatError(
             f"dataset {part!r} holds {dtype} of shape {shape}; vectors are n rows and d columns of "
             f"{', '.join(TYPES)}{ids}",
-            where.path,
+            file_part.path,
         )
     if offset is None or not dtype.isnative:
-        return Packed(where.path, part, shape, dtype.newbyteorder("="))
-    return Mapped(where.path, shape, dtype, offset)
+        return Hdf5Vectors(file_part.path, part, shape, dtype.newbyteorder("="))
+    return MappedVectors(file_part.path, shape, dtype, offset)
 
 
-def _dataset(file: Any, part: str, path: str) -> Any:
-    found = file.get(part)
-    if found is None or not hasattr(found, "shape"):
-        names = _names(file)
-        truth = f"{TRUTH} where 'neighbors' is meant; " if "neighbors" in names else ""
+def _find_dataset(file: Any, part: str, path: str) -> Any:
+    dataset = file.get(part)
+    if dataset is None or not hasattr(dataset, "shape"):
+        names = _dataset_names(file)
+        truth = f"{NEIGHBORS_HINT} if 'neighbors' is meant; " if "neighbors" in names else ""
         raise FormatError(
             f"has no dataset {part!r}; there are {', '.join(names) or 'none'}: "
-            f"{truth}name one, as in {path}:NAME",
+            f"{truth}give one, as in {path}:NAME",
             path,
         )
-    return found
+    return dataset
 
 
-def _names(file: Any) -> list[str]:
+def _dataset_names(file: Any) -> list[str]:
     names: list[str] = []
-    file.visititems(lambda name, found: names.append(name) if hasattr(found, "shape") else None)
+    file.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
     return names
 
 
-def metric(path: str) -> str | None:
-    """The metric that a file says its distances are of; None where it says nothing."""
-    with _opened(path) as file:
-        said = file.attrs.get("distance")
-    if said is None:
+def stored_metric(path: str) -> str | None:
+    """Return the metric of the distances in a file; None if it is not stored."""
+    with _open_file(path) as file:
+        value = file.attrs.get("distance")
+    if value is None:
         return None
-    word = said.decode() if isinstance(said, bytes) else str(said)
-    if word.lower() not in METRIC_NAMES:
-        raise FormatError(f"its distance is {word!r}; expected one of {', '.join(METRIC_NAMES)}", path)
-    return METRIC_NAMES[word.lower()]
+    name = value.decode() if isinstance(value, bytes) else str(value)
+    if name.lower() not in METRIC_NAMES:
+        raise FormatError(f"its distance is {name!r}; expected one of {', '.join(METRIC_NAMES)}", path)
+    return METRIC_NAMES[name.lower()]
 
 
-def parts(path: str) -> list[str]:
-    """The datasets of a file."""
-    with _opened(path) as file:
-        return _names(file)
+def dataset_names(path: str) -> list[str]:
+    """Return the names of the datasets of a file."""
+    with _open_file(path) as file:
+        return _dataset_names(file)
 
 
-def write(vectors: Vectors, where: Place, made: VectorFormat) -> None:
-    """Write vectors as a dataset: into the file that is there if a part is named, else a new one."""
-    with _changing(where.path, keep=where.part is not None) as file:
-        _put(file, where.part or PARTS["base"], vectors)
+def write(vectors: Vectors, target: FilePart, file_format: VectorFormat) -> None:
+    """Write vectors as a dataset: into the existing file if a part is named, else into a new file."""
+    with _edit_file(target.path, keep=target.part is not None) as file:
+        _put_vectors(file, target.part or DATASETS["base"], vectors)
 
 
-def write_all(
+def write_datasets(
     path: str | os.PathLike[str],
     *,
     metric: str | None = None,
     vectors: Mapping[str, Vectors],
     neighbors: Neighbors | None = None,
 ) -> None:
-    """Write a whole file as ann-benchmarks has it: vectors by the name of their dataset, and neighbours."""
-    with _changing(os.fspath(path), keep=False) as file:
-        for part, some in vectors.items():
-            _put(file, part, some)
+    """Write a new file in the form of ann-benchmarks: vectors by dataset name, and neighbours."""
+    with _edit_file(os.fspath(path), keep=False) as file:
+        for part, dataset in vectors.items():
+            _put_vectors(file, part, dataset)
         if neighbors is not None:
             _put_neighbors(file, "neighbors", neighbors)
         if metric is not None:
-            file.attrs["distance"] = _WRITTEN[metric]
+            file.attrs["distance"] = _DISTANCE_NAMES[metric]
 
 
-def _put(file: Any, part: str, vectors: Vectors) -> None:
+def _put_vectors(file: Any, part: str, vectors: Vectors) -> None:
     if part in file:
         del file[part]
     dataset = file.create_dataset(part, vectors.shape, vectors.dtype)
-    for start, block in pieces(vectors):
+    for start, block in row_blocks(vectors):
         dataset[start : start + len(block)] = block
 
 
 @contextmanager
-def _changing(path: str, keep: bool) -> Iterator[Any]:
-    """A file to write to; what was in it is copied first, so that it is changed whole or not at all."""
-    with writing(path) as beside:
-        kept = keep and os.path.exists(path)
-        if kept:
-            shutil.copyfile(path, beside.name)
-        with _opened(beside.name, "r+" if kept else "w") as file:
+def _edit_file(path: str, keep: bool) -> Iterator[Any]:
+    """Open a copy of a file, or a new one, that replaces the file if no error occurs."""
+    with open_for_writing(path) as partial:
+        is_edit = keep and os.path.exists(path)
+        if is_edit:
+            shutil.copyfile(path, partial.name)
+        with _open_file(partial.name, "r+" if is_edit else "w") as file:
             yield file
 
 
-def read_neighbors(where: Place, made: VectorFormat) -> Neighbors:
-    """The neighbours of a file, with their distances if it has them."""
-    part = where.part or "neighbors"
-    with _opened(where.path) as file:
-        found = _dataset(file, part, where.path)
-        positions = np.asarray(found)
-        distances = _distances(file, part)
+def read_neighbors(file_part: FilePart, file_format: VectorFormat) -> Neighbors:
+    """Return the neighbours of a file, with their distances if it has them."""
+    part = file_part.part or "neighbors"
+    with _open_file(file_part.path) as file:
+        dataset = _find_dataset(file, part, file_part.path)
+        positions = np.asarray(dataset)
+        distances = _read_distances(file, part)
     if positions.ndim != 2 or positions.dtype.kind not in "iu":
         raise FormatError(
             f"dataset {part!r} holds {positions.dtype} of shape {positions.shape}; positions of neighbours "
             "are whole numbers, a row for each query",
-            where.path,
+            file_part.path,
         )
     if distances is not None and distances.shape != positions.shape:
         raise FormatError(
-            f"{part!r} is of shape {positions.shape} and its distances of {distances.shape}", where.path
+            f"{part!r} is of shape {positions.shape} and its distances of {distances.shape}", file_part.path
         )
-    return Neighbors(signed(positions), distances)
+    return Neighbors(signed_positions(positions), distances)
 
 
-def _distances(file: Any, part: str) -> Any:
-    name = _beside(part)
+def _read_distances(file: Any, part: str) -> Any:
+    name = _distances_name(part)
     return np.asarray(file[name], np.float64) if name in file else None
 
 
-def _beside(part: str) -> str:
-    """The dataset of distances that belongs to one of neighbours.
+def _distances_name(part: str) -> str:
+    """Return the name of the dataset of distances that belongs to a dataset of neighbours.
 
-    >>> _beside("learn_neighbors"), _beside("truth")
+    >>> _distances_name("learn_neighbors"), _distances_name("truth")
     ('learn_distances', 'truth_distances')
     """
     return part.replace("neighbors", "distances") if "neighbors" in part else f"{part}_distances"
 
 
-def write_neighbors(neighbors: Neighbors, where: Place, made: VectorFormat) -> None:
-    """Write neighbours and distances: into the file that is there if a part is named, else a new one."""
-    with _changing(where.path, keep=where.part is not None) as file:
-        _put_neighbors(file, where.part or "neighbors", neighbors)
+def write_neighbors(neighbors: Neighbors, target: FilePart, file_format: VectorFormat) -> None:
+    """Write neighbours and distances: into the existing file if a part is named, else into a new file."""
+    with _edit_file(target.path, keep=target.part is not None) as file:
+        _put_neighbors(file, target.part or "neighbors", neighbors)
 
 
 def _put_neighbors(file: Any, part: str, neighbors: Neighbors) -> None:
     small = int(neighbors.positions.max(initial=0)) <= np.iinfo(np.int32).max
     positions = neighbors.positions.astype(np.int32 if small else np.int64)
-    for name, table in ((part, positions), (_beside(part), neighbors.distances)):
-        if name in file:  # distances of others, too: they do not belong to these
+    for name, table in ((part, positions), (_distances_name(part), neighbors.distances)):
+        if name in file:  # also old distances, which belong to other neighbours
             del file[name]
         if table is not None:
             file.create_dataset(name, data=table)

@@ -1,4 +1,4 @@
-"""What the beginning and the length of a file say, checked against each other."""
+"""Checks of the header and the length of a file against each other."""
 
 from __future__ import annotations
 
@@ -8,27 +8,32 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.core.errors import FormatError
+from assay.core.unsupported_files import refuse_unsupported
 
-TRUTH = "neighbours are read with --neighbors"  # said where vectors are expected
-_PACKED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd"}
+NEIGHBORS_HINT = "neighbours are read with --neighbors"  # added to errors if vectors are expected
+_DECOMPRESSORS = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd"}
 
 
-def size_of(path: str) -> int:
-    """The length of a file that can be read and mapped."""
+def file_size(path: str) -> int:
+    """Return the length of a file; raise FormatError if it cannot be read or is compressed."""
+    refuse_unsupported(path)
     try:
         with open(path, "rb") as file:
-            packed = file.read(4)
+            magic_bytes = file.read(4)
             size = file.seek(0, os.SEEK_END)
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror}", path) from None
-    for magic, program in _PACKED.items():
-        if packed.startswith(magic):
-            raise FormatError(f"is packed, so rows cannot be found in it: unpack it first ({program})", path)
+    for magic, program in _DECOMPRESSORS.items():
+        if magic_bytes.startswith(magic):
+            raise FormatError(
+                f"is compressed, so its rows cannot be mapped: decompress it first ({program})", path
+            )
     return size
 
 
-def head(path: str, size: int) -> bytes:
-    """The first bytes of a file."""
+def read_head(path: str, size: int) -> bytes:
+    """Return the first bytes of a file."""
+    refuse_unsupported(path)
     try:
         with open(path, "rb") as file:
             return file.read(size)
@@ -36,10 +41,10 @@ def head(path: str, size: int) -> bytes:
         raise FormatError(f"cannot be read: {error.strerror}", path) from None
 
 
-def two_numbers(path: str, second: str) -> tuple[int, int]:
-    """The two uint32 at the beginning: how many rows, and what the second says."""
-    size_of(path)
-    first = head(path, 8)
+def read_two_counts(path: str, second: str) -> tuple[int, int]:
+    """Return the two uint32 at the beginning: the number of rows, and the count described by `second`."""
+    file_size(path)
+    first = read_head(path, 8)
     if len(first) < 8:
         raise FormatError(
             f"has {len(first)} bytes; expected at least 8, the number of rows and {second}", path
@@ -48,8 +53,8 @@ def two_numbers(path: str, second: str) -> tuple[int, int]:
     return n, other
 
 
-class Layout(NamedTuple):
-    """Rows of one size behind a header."""
+class FileLayout(NamedTuple):
+    """Rows of one size after a header."""
 
     header: int
     rows: int
@@ -57,17 +62,17 @@ class Layout(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of the whole file."""
+        """The number of bytes of the whole file."""
         return self.header + self.rows * self.stride
 
 
-def refuse_length(path: str, layout: Layout, promise: str, hint: str = "") -> None:
-    """Refuse a file that is not as long as its header says; a short one ends in a row that is named."""
-    found = size_of(path)
-    if found == layout.size:
+def refuse_length(path: str, layout: FileLayout, promise: str, hint: str = "") -> None:
+    """Raise FormatError if a file does not have the length of its header; the message has the last row."""
+    length = file_size(path)
+    if length == layout.size:
         return
-    lengths = f"the header promises {promise}, {layout.size:,} bytes in all; found {found:,} bytes"
-    if found > layout.size:
-        raise FormatError(f"{lengths}, {found - layout.size:,} too many{hint}", path)
-    row = max(0, found - layout.header) // layout.stride
-    raise FormatError(f"{lengths}: it ends in row {row:,}{hint or '; fetch it again'}", path)
+    problem = f"the header says {promise}, {layout.size:,} bytes in all; found {length:,} bytes"
+    if length > layout.size:
+        raise FormatError(f"{problem}, {length - layout.size:,} too many{hint}", path)
+    row = max(0, length - layout.header) // layout.stride
+    raise FormatError(f"{problem}: it ends in row {row:,}{hint or '; download it again'}", path)

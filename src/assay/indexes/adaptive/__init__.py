@@ -1,5 +1,5 @@
-"""Adaptive search: a hard query gets more of the budget of an index and an easy one less, at the same mean.
+"""Adaptive search: hard queries get more of the search budget of an index than easy ones, at the same mean.
 
-Landmarks of the base tell how hard a query is (`landmarks`, `difficulty`), training queries tell how much of
-the budget that is worth (`training`, `allocation`). The engine that does it is `engines.adaptive`.
+The distances to landmarks of the base predict how hard a query is (`landmarks`, `difficulty`); training
+queries show how much budget that is worth (`training`, `allocation`). `engine` has the engine `adaptive`.
 """

@@ -1,4 +1,4 @@
-"""How hard a query is: a ridge regression of the budget that training queries needed."""
+"""The predicted difficulty of a query: a ridge regression of the budget that training queries needed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from assay.indexes.index import Rows
 
 _PENALTY = 10.0
-_CUT = 4.0  # standard deviations beyond which a feature says no more
+_MAX_DEVIATIONS = 4.0  # features are clipped to this many standard deviations
 
 
-class Difficulty(NamedTuple):
-    """A sum of features and of their products, each feature brought to mean 0 and deviation 1."""
+class DifficultyModel(NamedTuple):
+    """A linear model of standardized features and their products."""
 
     mean: Rows
     scale: Rows
@@ -23,31 +23,31 @@ class Difficulty(NamedTuple):
     products: Rows  # features × features, upper half
 
     def scores(self, features: Rows) -> Rows:
-        """The logarithm of the budget that each query is expected to need."""
-        even = _even(features, self.mean, self.scale)
-        made: Rows = self.constant + np.einsum("ij,ij->i", even @ self.products + self.linear, even)
-        return made
+        """Return the predicted logarithm of the budget that each query needs."""
+        z = _standardize(features, self.mean, self.scale)
+        scores: Rows = self.constant + np.einsum("ij,ij->i", z @ self.products + self.linear, z)
+        return scores
 
 
-def fitted(features: Rows, needed: NDArray[Any]) -> Difficulty:
-    """The weights that tell the needed budgets best, held small.
+def fit_difficulty(features: Rows, budgets: NDArray[Any]) -> DifficultyModel:
+    """Return the model that predicts the needed budgets best, with small weights.
 
     >>> features = np.linspace(-1, 1, 200, dtype=np.float32)[:, None]
-    >>> model = fitted(features, np.exp(features[:, 0]))
+    >>> model = fit_difficulty(features, np.exp(features[:, 0]))
     >>> [round(float(score), 1) for score in model.scores(np.array([[-1], [0.5]], np.float32))]
     [-1.0, 0.5]
     """
     mean, scale = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-6)
-    even = _even(features, mean, scale).astype(np.float64)
-    d, pairs = even.shape[1], np.triu_indices(even.shape[1])
-    terms = np.hstack((np.ones((len(even), 1)), even, even[:, pairs[0]] * even[:, pairs[1]]))
-    held = np.diag([0.0] + [_PENALTY] * (terms.shape[1] - 1))  # the constant is free
-    weights = np.linalg.solve(terms.T @ terms + held, terms.T @ np.log(needed)).astype(np.float32)
+    z = _standardize(features, mean, scale).astype(np.float64)
+    d, pairs = z.shape[1], np.triu_indices(z.shape[1])
+    terms = np.hstack((np.ones((len(z), 1)), z, z[:, pairs[0]] * z[:, pairs[1]]))
+    penalty = np.diag([0.0] + [_PENALTY] * (terms.shape[1] - 1))  # the constant is not penalized
+    weights = np.linalg.solve(terms.T @ terms + penalty, terms.T @ np.log(budgets)).astype(np.float32)
     products = np.zeros((d, d), np.float32)
     products[pairs] = weights[1 + d :]
-    return Difficulty(mean, scale, weights[:1], weights[1 : 1 + d], products)
+    return DifficultyModel(mean, scale, weights[:1], weights[1 : 1 + d], products)
 
 
-def _even(features: Rows, mean: Rows, scale: Rows) -> Rows:
-    made: Rows = np.minimum(np.maximum((features - mean) / scale, -_CUT), _CUT)
-    return made
+def _standardize(features: Rows, mean: Rows, scale: Rows) -> Rows:
+    z: Rows = np.minimum(np.maximum((features - mean) / scale, -_MAX_DEVIATIONS), _MAX_DEVIATIONS)
+    return z

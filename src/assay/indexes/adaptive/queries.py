@@ -1,7 +1,7 @@
-"""Training queries: best are some that people asked, from a file.
+"""Training queries: preferably real queries from a file.
 
-Without a file, rows of the base are moved a little. That tells easy from hard only for queries that are like
-the base, and says nothing of others.
+Without a file, noise is added to rows of the base. This separates easy from hard queries only if the queries
+are like the base.
 """
 
 from __future__ import annotations
@@ -14,43 +14,43 @@ from numpy.typing import NDArray
 
 from assay.core.errors import FormatError, InputError
 from assay.indexes.index import Rows, Setup
-from assay.indexes.sweeps.data import unit
+from assay.indexes.vector_data import normalize_rows
 
-_FEWEST = 100  # training queries: half of them teach, half decide
-_MOVED = 0.5  # standard deviations of the base in each dimension
+_MIN_QUERIES = 100  # training queries, of which half fit the model and half the allocation
+_NOISE_DEVIATIONS = 0.5  # standard deviations of the base in each dimension
 
 
-def drawn(base: Rows, count: int, metric: str) -> Rows:
-    """Rows of the base, moved a little."""
+def perturb_rows(base: Rows, count: int, metric: str) -> Rows:
+    """Return rows of the base with noise added."""
     random = np.random.default_rng(0)
     rows = base[np.sort(random.choice(len(base), min(count, len(base)), replace=False))]
     noise = random.standard_normal(rows.shape, np.float32)
-    return _even(rows + _MOVED * rows.std(axis=0) * noise, metric)
+    return _as_queries(rows + _NOISE_DEVIATIONS * rows.std(axis=0) * noise, metric)
 
 
-def read(path: str, count: int, setup: Setup) -> Rows:
-    """The first training queries of a file, .npy or .fbin."""
-    rows = _rows(Path(path))
+def read_training_queries(path: str, count: int, setup: Setup) -> Rows:
+    """Return the first training queries of a .npy or .fbin file."""
+    rows = _read_rows(Path(path))
     if rows.ndim != 2 or rows.shape[1] != setup.d or not len(rows):
         raise FormatError(f"expected queries of {setup.d} dimensions, found {rows.shape}", path)
-    made = _even(np.array(rows[:count], np.float32), setup.metric)
-    if len(made) < _FEWEST:
+    queries = _as_queries(np.array(rows[:count], np.float32), setup.metric)
+    if len(queries) < _MIN_QUERIES:
         raise InputError(
-            f"training: expected {_FEWEST} queries or more, found {len(made)} in {path}: give more"
+            f"training: expected {_MIN_QUERIES} queries or more, found {len(queries)} in {path}: add more"
         )
-    return made
+    return queries
 
 
-def digests(queries: Rows) -> NDArray[np.uint64]:
-    """A number for each query, by which it is known again."""
-    made = (blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(queries))
-    return np.frombuffer(b"".join(made), np.uint64)
+def query_digests(queries: Rows) -> NDArray[np.uint64]:
+    """Return a digest of each query, by which it is recognized."""
+    parts = (blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(queries))
+    return np.frombuffer(b"".join(parts), np.uint64)
 
 
-def _rows(path: Path) -> NDArray[np.float32]:
+def _read_rows(path: Path) -> NDArray[np.float32]:
     if path.suffix not in (".npy", ".fbin"):
         raise InputError(
-            f"training: expected a file .npy or .fbin, found {path}: assay dataset export makes one"
+            f"training: expected a .npy or .fbin file, found {path}: assay dataset export writes one"
         )
     try:
         if path.suffix == ".npy":
@@ -61,6 +61,6 @@ def _rows(path: Path) -> NDArray[np.float32]:
         raise FormatError(f"cannot be read as training queries: {error}", str(path)) from None
 
 
-def _even(rows: Rows, metric: str) -> Rows:
-    """Rows as queries arrive: of length 1 under cosine, where one of length 0 says nothing."""
-    return unit(rows[rows.any(axis=1)]).astype(np.float32) if metric == "cosine" else rows
+def _as_queries(rows: Rows, metric: str) -> Rows:
+    """Return rows as engines receive queries: under cosine of unit length, without zero vectors."""
+    return normalize_rows(rows[rows.any(axis=1)]).astype(np.float32) if metric == "cosine" else rows

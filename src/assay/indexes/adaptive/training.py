@@ -1,4 +1,4 @@
-"""What training queries find at growing budgets."""
+"""The recall of training queries at growing budgets."""
 
 from __future__ import annotations
 
@@ -8,65 +8,67 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.vectors import Held, Positions
+from assay.core.vectors import InMemoryVectors, Positions
 from assay.indexes.exact.truth import truth
-from assay.indexes.hits import Judge
+from assay.indexes.hits import HitRule
 from assay.indexes.index import Rows, Setup
 
-Ask = Callable[[Rows, int, int], Positions]  # queries, budget, k
-_SERVED = 0.999  # of the training queries: more budget would teach nothing
+BudgetSearch = Callable[[Rows, int, int], Positions]  # queries, budget, k
+_SERVED_SHARE = 0.999  # share of the training queries that reach the target before measuring stops
 _STEP = 2**0.5
 
 
-class Lesson(NamedTuple):
-    """How training queries are asked."""
+class TrainingGoal(NamedTuple):
+    """The recall that training queries should reach, and the largest budget to try."""
 
     k: int
-    target: float  # the recall at which a query is served
-    most: int  # of the budget
+    target: float  # recall
+    max_budget: int  # largest budget to try
 
 
-class Tried(NamedTuple):
-    """The recall of training queries at each level of the budget, what is beyond the target cut off."""
+class TrainingRecall(NamedTuple):
+    """The recall of training queries at each budget level, capped at the target."""
 
     levels: NDArray[np.int64]
     recall: Rows  # queries × levels
     target: float
 
     @property
-    def needed(self) -> NDArray[np.int64]:
-        """The least level at which a query reaches the target; where none does, the last."""
-        reached = _reached(self.recall, self.target)
-        reached[:, -1] = True
-        found: NDArray[np.int64] = self.levels[reached.argmax(axis=1)]
-        return found
+    def needed_budgets(self) -> NDArray[np.int64]:
+        """The lowest level at which each query reaches the target, or the last level if none does."""
+        reaches_target = _reaches_target(self.recall, self.target)
+        reaches_target[:, -1] = True
+        levels: NDArray[np.int64] = self.levels[reaches_target.argmax(axis=1)]
+        return levels
 
 
-def tried(ask: Ask, base: Rows, queries: Rows, setup: Setup, lesson: Lesson) -> Tried:
+def measure_training_recall(
+    search: BudgetSearch, base: Rows, queries: Rows, setup: Setup, goal: TrainingGoal
+) -> TrainingRecall:
     """Search with growing budgets until nearly all training queries reach the target."""
-    held, asked = Held(base), Held(queries)
-    exact = truth(held, asked, lesson.k, setup.metric, threads=setup.threads)
-    judge = Judge(exact, lesson.k, held, asked, setup.metric)
+    base_vectors, query_vectors = InMemoryVectors(base), InMemoryVectors(queries)
+    exact = truth(base_vectors, query_vectors, goal.k, setup.metric, threads=setup.threads)
+    hit_rule = HitRule(exact, goal.k, base_vectors, query_vectors, setup.metric)
     columns: list[Rows] = []
-    levels = ladder(lesson.most)
+    levels = budget_levels(goal.max_budget)
     for level in levels:
-        found = judge.hits(ask(queries, level, lesson.k)).recall
-        columns.append(np.minimum(found, lesson.target).astype(np.float32))
-        if _reached(columns[-1], lesson.target).mean() >= _SERVED:
+        recall = hit_rule.hits(search(queries, level, goal.k)).recall
+        columns.append(np.minimum(recall, goal.target).astype(np.float32))
+        if _reaches_target(columns[-1], goal.target).mean() >= _SERVED_SHARE:
             break
-    return Tried(np.array(levels[: len(columns)]), np.column_stack(columns), lesson.target)
+    return TrainingRecall(np.array(levels[: len(columns)]), np.column_stack(columns), goal.target)
 
 
-def _reached(recall: Rows, target: float) -> NDArray[np.bool_]:
-    made: NDArray[np.bool_] = recall >= target - 1e-6
-    return made
+def _reaches_target(recall: Rows, target: float) -> NDArray[np.bool_]:
+    flags: NDArray[np.bool_] = recall >= target - 1e-6
+    return flags
 
 
-def ladder(most: int) -> list[int]:
-    """Budgets from 1 to the most, each about 1.4 times the one before.
+def budget_levels(max_budget: int) -> list[int]:
+    """Return budgets from 1 to the largest, each about 1.4 times the previous one.
 
-    >>> ladder(12)
+    >>> budget_levels(12)
     [1, 2, 3, 4, 6, 8, 11, 12]
     """
-    steps = int(np.log(most) / np.log(_STEP)) + 1
-    return sorted({round(_STEP**step) for step in range(steps)} | {most})
+    steps = int(np.log(max_budget) / np.log(_STEP)) + 1
+    return sorted({round(_STEP**step) for step in range(steps)} | {max_budget})

@@ -1,82 +1,100 @@
-"""NGT: Yahoo Japan's graph, entered through a tree; ANNG as it is grown, ONNG where its links are re-made."""
+"""NGT, Yahoo Japan's graph with a tree for the entry points: ANNG, or ONNG with optimized links."""
 
 from __future__ import annotations
 
 import shutil
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import ngtpy
 import numpy as np
 
+from assay.core.parameters import Meaning
 from assay.core.vectors import Positions
-from assay.indexes.bounds import at_least
-from assay.indexes.index import Index, Rows, Setup, padded
+from assay.indexes.index import Index, Rows, Setup, pad_positions
+from assay.indexes.parameter_bounds import require_at_least
 
-GROWN, REMADE = "anng", "onng"
+GROWN_FOLDER, REBUILT_FOLDER = "anng", "onng"
 
 
 class Graph(Index):
-    """A graph with a tree; with `num_of_outgoings` and `num_of_incomings` (10 and 120 are usual) an ONNG."""
+    """A graph with a tree; an ONNG if `num_of_outgoings` and `num_of_incomings` are set (10 and 120)."""
 
     package = "ngt"
     holds_gil = True
-    least: ClassVar[dict[str, Any]] = {"epsilon": -0.9}
+    smallest_search: ClassVar[dict[str, Any]] = {"epsilon": -0.9}
     index: Any
 
     def __init__(
         self,
         setup: Setup,
         *,
-        edge_size_for_creation: int = 10,
-        edge_size_for_search: int = 40,
-        num_of_outgoings: int = 0,
-        num_of_incomings: int = 0,
+        edge_size_for_creation: Annotated[int, Meaning("links of a node when the graph is built", 1)] = 10,
+        edge_size_for_search: Annotated[
+            int, Meaning("links of a node that a search follows, unless edge_size is set", 1)
+        ] = 40,
+        num_of_outgoings: Annotated[
+            int, Meaning("outgoing links of a node of ONNG; 0: no ONNG is built", 0)
+        ] = 0,
+        num_of_incomings: Annotated[
+            int, Meaning("incoming links of a node of ONNG; 0: no ONNG is built", 0)
+        ] = 0,
     ) -> None:
         super().__init__(setup)
-        at_least(1, edge_size_for_creation=edge_size_for_creation, edge_size_for_search=edge_size_for_search)
-        at_least(0, num_of_outgoings=num_of_outgoings, num_of_incomings=num_of_incomings)
+        require_at_least(
+            1, edge_size_for_creation=edge_size_for_creation, edge_size_for_search=edge_size_for_search
+        )
+        require_at_least(0, num_of_outgoings=num_of_outgoings, num_of_incomings=num_of_incomings)
         self.edges = {
             "edge_size_for_creation": edge_size_for_creation,
             "edge_size_for_search": edge_size_for_search,
         }
         self.links = {"num_of_outgoings": num_of_outgoings, "num_of_incomings": num_of_incomings}
-        self.home = str(setup.folder / (REMADE if any(self.links.values()) else GROWN))
+        self.index_folder = str(setup.folder / (REBUILT_FOLDER if any(self.links.values()) else GROWN_FOLDER))
 
     def build(self, vectors: Rows) -> None:
-        """Grow the graph, and re-make its links where that is asked for."""
-        grown = str(self.setup.folder / GROWN)
-        # vectors of unit length are ordered by l2 as by the cosine
+        """Build the graph and, if requested, optimize its links."""
+        folder = str(self.setup.folder / GROWN_FOLDER)
+        # for vectors of unit length l2 and the cosine give the same order
         kind = "Inner Product" if self.setup.metric == "ip" else "L2"
-        ngtpy.create(grown, self.setup.d, distance_type=kind, **self.edges)
-        self.index = ngtpy.Index(grown, log_disabled=True)
+        ngtpy.create(folder, self.setup.d, distance_type=kind, **self.edges)
+        self.index = ngtpy.Index(folder, log_disabled=True)
         self.index.batch_insert(vectors, num_threads=self.setup.threads)
-        if self.home != grown:
-            self._remake(grown)
+        if self.index_folder != folder:
+            self._rebuild_links(folder)
 
-    def _remake(self, grown: str) -> None:
+    def _rebuild_links(self, folder: str) -> None:
         self.index.save()
         self.index.close()
         optimizer = ngtpy.Optimizer(log_disabled=True, **self.links)
         optimizer.set_processing_modes(search_parameter_optimization=False, accuracy_table_generation=False)
-        optimizer.execute(grown, self.home)
-        shutil.rmtree(grown)
+        optimizer.execute(folder, self.index_folder)
+        shutil.rmtree(folder)
         self.load()
 
-    def set_search(self, *, epsilon: float = 0.1, edge_size: int | None = None) -> None:
-        """Set how far beyond the k-th nearest the graph is explored, and how many links are followed."""
-        at_least(-1, epsilon=epsilon)
+    def set_search(
+        self,
+        *,
+        epsilon: Annotated[
+            float, Meaning("how far beyond the k-th nearest vector the graph is explored", -1)
+        ] = 0.1,
+        edge_size: Annotated[
+            int | None, Meaning("links of a node that a search follows", unset="edge_size_for_search")
+        ] = None,
+    ) -> None:
+        """Set how far beyond the k-th nearest vector to explore the graph, and how many links to follow."""
+        require_at_least(-1, epsilon=epsilon)
         self.index.set(
             epsilon=epsilon, edge_size=self.edges["edge_size_for_search"] if edge_size is None else edge_size
         )
 
     def search(self, queries: Rows, k: int) -> Positions:
-        """The positions of the k nearest to each query; a batch uses the threads of OpenMP."""
+        """Return the positions of the k nearest vectors to each query; a batch uses OpenMP threads."""
         if len(queries) == 1:
-            found = self.index.search(queries[0], k, with_distance=False)
-            return found.astype(np.int64)[None] if len(found) == k else padded([found], k)
+            positions = self.index.search(queries[0], k, with_distance=False)
+            return positions.astype(np.int64)[None] if len(positions) == k else pad_positions([positions], k)
         results = ngtpy.BatchResults()
         self.index.batch_search(queries, results, k, False)
-        return _table(results, k)
+        return _to_positions(results, k)
 
     def save(self) -> None:
         """Write the index to its folder."""
@@ -84,18 +102,18 @@ class Graph(Index):
 
     def load(self) -> None:
         """Read the index from its folder."""
-        self.index = ngtpy.Index(self.home, log_disabled=True)
+        self.index = ngtpy.Index(self.index_folder, log_disabled=True)
 
     def close(self) -> None:
-        """Let the index go."""
+        """Close the index."""
         if hasattr(self, "index"):
             self.index.close()
 
 
-def _table(results: Any, k: int) -> Positions:
-    found = results.get_ids()
-    if found.ndim == 2 and found.shape[1] == k:
-        made: Positions = found.astype(np.int64)
-        return made
+def _to_positions(results: Any, k: int) -> Positions:
+    ids = results.get_ids()
+    if ids.ndim == 2 and ids.shape[1] == k:
+        positions: Positions = ids.astype(np.int64)
+        return positions
     ends = results.get_index()
-    return padded(np.split(results.get_indexed_ids(), ends[1:-1]), k)
+    return pad_positions(np.split(results.get_indexed_ids(), ends[1:-1]), k)

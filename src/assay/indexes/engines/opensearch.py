@@ -1,42 +1,52 @@
-"""OpenSearch: a `knn_vector` field, over HTTP."""
+"""OpenSearch, with a `knn_vector` field, over HTTP."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from assay.core.errors import EngineError
-from assay.indexes.engines.http import Client, bearer
-from assay.indexes.engines.lucene import FIELD, Lucene
+from assay.core.parameters import Meaning
 from assay.indexes.index import Rows, Setup
+from assay.indexes.parameter_meanings import BuildCandidates, LinkCount, SearchCandidates
+from assay.indexes.servers.lucene import FIELD, Lucene
+from assay.indexes.servers.server_index import ApiKey, Batch, ReadyTimeout, ServerClient, Timeout, Url
+from assay.remote.http import bearer_header
 
 SPACES = {"l2": "l2", "ip": "innerproduct", "cosine": "cosinesimil"}
 
 
 class OpenSearch(Lucene):
-    """An index of an OpenSearch server, by HNSW of the engine `faiss` or `lucene`.
+    """An index of an OpenSearch server, with HNSW of the engine `faiss` or `lucene`.
 
-    Below `approximate_threshold` vectors a segment gets no graph and is searched whole: 0 always builds it.
+    A segment with fewer than `approximate_threshold` vectors gets no graph; 0 always builds one.
     """
 
-    least: ClassVar[dict[str, Any]] = {"ef_search": 1}
+    smallest_search: ClassVar[dict[str, Any]] = {"ef_search": 1}
 
     def __init__(
         self,
         setup: Setup,
         *,
-        url: str,
-        api_key: str | None = None,
-        engine: str = "faiss",
-        m: int = 16,
-        ef_construction: int = 100,
-        approximate_threshold: int | None = 0,
-        number_of_shards: int = 1,
-        max_num_segments: int = 1,
-        batch: int = 500,
-        timeout: float = 60.0,
-        ready_timeout: float = 3600.0,
+        url: Url,
+        api_key: ApiKey = None,
+        engine: Annotated[str, Meaning("the library of the graph", choices=("faiss", "lucene"))] = "faiss",
+        m: LinkCount = 16,
+        ef_construction: BuildCandidates = 100,
+        approximate_threshold: Annotated[
+            int | None,
+            Meaning(
+                "vectors of a segment from which a graph is built; 0: always, -1: never",
+                -1,
+                unset="not sent; the server decides",
+            ),
+        ] = 0,
+        number_of_shards: Annotated[int, Meaning("shards of the index", 1)] = 1,
+        max_num_segments: Annotated[int, Meaning("segments of a shard after the merge", 1)] = 1,
+        batch: Batch = 500,
+        timeout: Timeout = 60.0,
+        ready_timeout: ReadyTimeout = 3600.0,
     ) -> None:
-        client = Client("OpenSearch", url, bearer(api_key), timeout)
+        client = ServerClient("OpenSearch", url, bearer_header(api_key), timeout)
         super().__init__(setup, client, number_of_shards, max_num_segments, batch, ready_timeout)
         self.settings = {"knn": True}
         if approximate_threshold is not None:
@@ -54,19 +64,19 @@ class OpenSearch(Lucene):
         self.set_search()
 
     def build(self, vectors: Rows) -> None:
-        """Create, load and merge the index, and read its graph into memory."""
+        """Create, fill and merge the index, and load its graph into memory."""
         super().build(vectors)
         shards = self.client.call("GET", f"/_plugins/_knn/warmup{self.path}")["_shards"]
         if shards["failed"]:
             raise EngineError(
-                f"{self.client.where} could not load {shards['failed']} of {shards['total']} shards"
+                f"{self.client.label} could not load {shards['failed']} of {shards['total']} shards"
             )
 
-    def set_search(self, *, ef_search: int = 100) -> None:
+    def set_search(self, *, ef_search: SearchCandidates = 100) -> None:
         """Set the size of the search beam."""
         self.ef_search = ef_search
 
-    def body(self, query: list[float], k: int) -> dict[str, Any]:
-        """A search for one query."""
-        asked = {"vector": query, "k": k, "method_parameters": {"ef_search": self.ef_search}}
-        return {"query": {"knn": {FIELD: asked}}, "size": k, "_source": False}
+    def query_body(self, query: list[float], k: int) -> dict[str, Any]:
+        """Return the body of a search for one query."""
+        search = {"vector": query, "k": k, "method_parameters": {"ef_search": self.ef_search}}
+        return {"query": {"knn": {FIELD: search}}, "size": k, "_source": False}

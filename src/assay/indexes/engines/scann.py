@@ -1,23 +1,24 @@
-"""ScaNN: a tree of partitions whose vectors are hashed with an eye to the direction of the error."""
+"""ScaNN, a tree of partitions with anisotropic vector quantization."""
 
 from __future__ import annotations
 
 from math import isqrt
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from scann.scann_ops.py import scann_ops_pybind
 
+from assay.core.parameters import Meaning
 from assay.core.vectors import Positions
-from assay.indexes.bounds import at_least
-from assay.indexes.index import Index, Rows, Setup, padded
+from assay.indexes.index import Index, Rows, Setup, pad_positions
+from assay.indexes.parameter_bounds import require_at_least
 
 
 class Tree(Index):
-    """Partitions, hashed vectors, and an exact second look; `num_leaves` is √n where it is not given."""
+    """Partitions of quantized vectors with exact reordering; `num_leaves` is √n by default."""
 
     package = "scann"
-    least: ClassVar[dict[str, Any]] = {"leaves_to_search": 1, "pre_reorder_num_neighbors": 1}
+    smallest_search: ClassVar[dict[str, Any]] = {"leaves_to_search": 1, "pre_reorder_num_neighbors": 1}
     searcher: Any
     pre_reorder_num_neighbors: int
     leaves_to_search: int
@@ -26,15 +27,23 @@ class Tree(Index):
         self,
         setup: Setup,
         *,
-        num_leaves: int | None = None,
-        training_sample_size: int = 100_000,
-        dimensions_per_block: int = 2,
-        anisotropic_quantization_threshold: float = 0.2,
-        reorder: bool = True,
+        num_leaves: Annotated[
+            int | None, Meaning("leaves into which the vectors are divided", 1, unset="the square root of n")
+        ] = None,
+        training_sample_size: Annotated[int, Meaning("vectors to train with", 1)] = 100_000,
+        dimensions_per_block: Annotated[int, Meaning("dimensions that are quantized together", 1)] = 2,
+        anisotropic_quantization_threshold: Annotated[
+            float, Meaning("how much errors along the vector count more than others")
+        ] = 0.2,
+        reorder: Annotated[
+            bool, Meaning("whether candidates are compared again with the original vectors")
+        ] = True,
     ) -> None:
         super().__init__(setup)
-        at_least(1, num_leaves=1 if num_leaves is None else num_leaves)
-        at_least(1, dimensions_per_block=dimensions_per_block, training_sample_size=training_sample_size)
+        require_at_least(1, num_leaves=1 if num_leaves is None else num_leaves)
+        require_at_least(
+            1, dimensions_per_block=dimensions_per_block, training_sample_size=training_sample_size
+        )
         self.num_leaves, self.training_sample_size = num_leaves, training_sample_size
         self.hashing = {
             "dimensions_per_block": dimensions_per_block,
@@ -44,50 +53,64 @@ class Tree(Index):
         self.reorder = reorder
 
     def build(self, vectors: Rows) -> None:
-        """Train the partitions and the codes, and hash the vectors."""
-        # vectors of unit length are ordered by the inner product as by the cosine
+        """Train the partitions and the codes, and quantize the vectors."""
+        # for vectors of unit length the inner product and the cosine give the same order
         measure = "squared_l2" if self.setup.metric == "l2" else "dot_product"
         leaves = self.num_leaves or max(1, isqrt(len(vectors)))
-        made = scann_ops_pybind.builder(vectors, 10, measure).set_n_training_threads(self.setup.threads)
-        made = made.tree(leaves, 1, training_sample_size=self.training_sample_size).score_ah(**self.hashing)
-        self._take((made.reorder(100) if self.reorder else made).build())
+        builder = scann_ops_pybind.builder(vectors, 10, measure).set_n_training_threads(self.setup.threads)
+        builder = builder.tree(leaves, 1, training_sample_size=self.training_sample_size).score_ah(
+            **self.hashing
+        )
+        self._set_searcher((builder.reorder(100) if self.reorder else builder).build())
 
-    def _take(self, searcher: Any) -> None:
+    def _set_searcher(self, searcher: Any) -> None:
         searcher.set_num_threads(self.setup.threads)
         self.searcher = searcher
 
-    def set_search(self, *, leaves_to_search: int = 10, pre_reorder_num_neighbors: int = 100) -> None:
-        """Set how many leaves are opened and how many candidates are looked at again; below k, ScaNN
-        returns no more than those.
+    def set_search(
+        self,
+        *,
+        leaves_to_search: Annotated[
+            int, Meaning("leaves that a search compares; more find more and take longer", 1)
+        ] = 10,
+        pre_reorder_num_neighbors: Annotated[
+            int, Meaning("candidates that are compared again, and the most neighbours that are returned", 1)
+        ] = 100,
+    ) -> None:
+        """Set the number of leaves that are searched and of candidates that are reordered.
+
+        ScaNN returns no more neighbours than candidates, even if k is larger.
         """
-        at_least(1, leaves_to_search=leaves_to_search, pre_reorder_num_neighbors=pre_reorder_num_neighbors)
+        require_at_least(
+            1, leaves_to_search=leaves_to_search, pre_reorder_num_neighbors=pre_reorder_num_neighbors
+        )
         self.leaves_to_search = leaves_to_search
         self.pre_reorder_num_neighbors = pre_reorder_num_neighbors
 
     def search(self, queries: Rows, k: int) -> Positions:
-        """The positions of the k nearest to each query."""
-        how = (k, self.pre_reorder_num_neighbors, self.leaves_to_search)
+        """Return the positions of the k nearest vectors to each query."""
+        options = (k, self.pre_reorder_num_neighbors, self.leaves_to_search)
         if len(queries) == 1:
-            found = self.searcher.search(queries[0], *how)[0]
-            return found.astype(np.int64)[None] if len(found) == k else padded([found], k)
-        many = self.searcher.search_batched if self.setup.threads == 1 else self._parallel
-        found, distances = many(queries, *how)
-        # where there is nothing more, ScaNN fills up with position 0 at no distance
-        return _widened(np.where(np.isnan(distances), -1, found.astype(np.int64)), k)
+            positions = self.searcher.search(queries[0], *options)[0]
+            return positions.astype(np.int64)[None] if len(positions) == k else pad_positions([positions], k)
+        search_many = self.searcher.search_batched if self.setup.threads == 1 else self._search_parallel
+        positions, distances = search_many(queries, *options)
+        # ScaNN fills missing neighbours with position 0 and distance NaN
+        return _pad_columns(np.where(np.isnan(distances), -1, positions.astype(np.int64)), k)
 
-    def _parallel(self, queries: Rows, *how: int) -> Any:
-        size = max(1, min(256, len(queries) // self.setup.threads))  # else one thread takes all
-        return self.searcher.search_batched_parallel(queries, *how, batch_size=size)
+    def _search_parallel(self, queries: Rows, *options: int) -> Any:
+        size = max(1, min(256, len(queries) // self.setup.threads))  # otherwise one thread takes all queries
+        return self.searcher.search_batched_parallel(queries, *options, batch_size=size)
 
     def save(self) -> None:
-        """Write the index to some files."""
+        """Write the index to files."""
         self.searcher.serialize(str(self.setup.folder))
 
     def load(self) -> None:
         """Read the index from its files."""
-        self._take(scann_ops_pybind.load_searcher(str(self.setup.folder)))
+        self._set_searcher(scann_ops_pybind.load_searcher(str(self.setup.folder)))
 
 
-def _widened(found: Positions, k: int) -> Positions:
-    """A table of k columns, where ScaNN gives as many as the longest answer has."""
-    return found if found.shape[1] == k else padded(found, k)
+def _pad_columns(positions: Positions, k: int) -> Positions:
+    """Return a table of k columns; ScaNN returns as many as the longest answer has."""
+    return positions if positions.shape[1] == k else pad_positions(positions, k)

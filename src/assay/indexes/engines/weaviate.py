@@ -2,107 +2,116 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
 from uuid import UUID, uuid4
 
 from assay.core.errors import EngineError
-from assay.core.vectors import Positions
-from assay.indexes.engines.http import Client, bearer, message, until
-from assay.indexes.index import Index, Rows, Setup, padded
+from assay.core.parameters import Meaning
+from assay.indexes.index import Rows, Setup
+from assay.indexes.parameter_meanings import BuildCandidates, LinkCount
+from assay.indexes.servers.server_index import (
+    ApiKey,
+    Batch,
+    BatchedIndex,
+    ReadyTimeout,
+    ServerClient,
+    Timeout,
+    Url,
+    wait_until,
+)
+from assay.remote.http import bearer_header, error_message
 
 DISTANCES = {"l2": "l2-squared", "ip": "dot", "cosine": "cosine"}
-TOGETHER = 100  # queries in one request
 
 
-class Weaviate(Index):
-    """A class of a Weaviate server with an HNSW index; `ef` belongs to the class and is changed there."""
+class Weaviate(BatchedIndex):
+    """A class of a Weaviate server with an HNSW index; `ef` is a setting of the class."""
 
-    least: ClassVar[dict[str, Any]] = {"ef": 1}
+    smallest_search: ClassVar[dict[str, Any]] = {"ef": 1}
 
     def __init__(
         self,
         setup: Setup,
         *,
-        url: str,
-        api_key: str | None = None,
-        maxConnections: int = 32,  # the engine's own words
-        efConstruction: int = 128,
-        batch: int = 500,
-        timeout: float = 60.0,
-        ready_timeout: float = 3600.0,
+        url: Url,
+        api_key: ApiKey = None,
+        maxConnections: LinkCount = 32,  # the engine's own name
+        efConstruction: BuildCandidates = 128,
+        batch: Batch = 500,
+        timeout: Timeout = 60.0,
+        ready_timeout: ReadyTimeout = 3600.0,
     ) -> None:
-        super().__init__(setup)
-        self.client = Client("Weaviate", url, bearer(api_key), timeout)
-        self.name, self.made = f"Assay_{uuid4().hex}", False
+        client = ServerClient("Weaviate", url, bearer_header(api_key), timeout)
+        super().__init__(setup, client, batch, ready_timeout)
+        self.name = f"Assay_{uuid4().hex}"
         self.hnsw = {"maxConnections": maxConnections, "efConstruction": efConstruction}
-        self.batch, self.ready_timeout = batch, ready_timeout
         self.set_search()
 
     def build(self, vectors: Rows) -> None:
-        """Create the class, load it and wait until its queue is empty."""
+        """Create the class, insert the vectors and wait until they are indexed."""
         config = {"distance": DISTANCES[self.setup.metric], "ef": self.ef, **self.hnsw}
         kinds = {"vectorizer": "none", "vectorIndexType": "hnsw", "vectorIndexConfig": config}
         self.client.call("POST", "/v1/schema", {"class": self.name, **kinds})
-        self.made = True
-        for start in range(0, len(vectors), self.batch):
-            self._loaded(start, vectors[start : start + self.batch].tolist())
-        until(self._ready, self.ready_timeout, "Weaviate's vectors are not indexed")
+        self.is_created = True
+        self.insert_all(vectors)
+        wait_until(self._is_ready, self.ready_timeout, "Weaviate has not indexed the vectors")
 
-    def _loaded(self, start: int, rows: list[Any]) -> None:
+    def insert(self, start: int, rows: list[list[float]]) -> None:
+        """Insert rows as objects."""
         objects = [
-            # the id of all zeros stands for none, so ids begin with 1
-            {"class": self.name, "id": str(UUID(int=at + 1)), "vector": row}
-            for at, row in enumerate(rows, start)
+            # the id of all zeros means no id, so ids start at 1
+            {"class": self.name, "id": str(UUID(int=position + 1)), "vector": row}
+            for position, row in enumerate(rows, start)
         ]
-        for made in self.client.call("POST", "/v1/batch/objects", {"objects": objects}):
-            if made["result"]["status"] != "SUCCESS":
-                at = UUID(made["id"]).int - 1
-                raise EngineError(
-                    f"{self.client.where} refused vector {at}: {message(made['result'].get('errors'))}"
-                )
+        for answer in self.client.call("POST", "/v1/batch/objects", {"objects": objects}):
+            if answer["result"]["status"] != "SUCCESS":
+                position, reason = UUID(answer["id"]).int - 1, error_message(answer["result"].get("errors"))
+                raise EngineError(f"{self.client.label} refused vector {position}: {reason}")
 
-    def _ready(self) -> bool:
+    def _is_ready(self) -> bool:
         nodes = self.client.call("GET", f"/v1/nodes/{self.name}?output=verbose")["nodes"]
         shards = [shard for node in nodes for shard in node["shards"] or []]
-        idle = all(not s["vectorQueueLength"] and s["vectorIndexingStatus"] == "READY" for s in shards)
-        return bool(shards) and idle
+        is_idle = all(not s["vectorQueueLength"] and s["vectorIndexingStatus"] == "READY" for s in shards)
+        return bool(shards) and is_idle
 
-    def set_search(self, *, ef: int = 64) -> None:
-        """Set the size of the search beam, on the server once the class is there; −1: Weaviate's choice."""
+    def set_search(
+        self,
+        *,
+        ef: Annotated[
+            int, Meaning("candidates that a search keeps; -1 lets Weaviate choose", 1, choices=(-1,))
+        ] = 64,
+    ) -> None:
+        """Set the size of the search beam, on the server if the class exists; −1 lets Weaviate choose."""
         self.ef = ef
-        if self.made:
+        if self.is_created:
             path = f"/v1/schema/{self.name}"
-            kept = self.client.call("GET", path)
-            kept["vectorIndexConfig"]["ef"] = ef
-            self.client.call("PUT", path, kept)
+            schema = self.client.call("GET", path)
+            schema["vectorIndexConfig"]["ef"] = ef
+            self.client.call("PUT", path, schema)
 
-    def search(self, queries: Rows, k: int) -> Positions:
-        """One query by itself, several in batches."""
-        asked = [self._asked(row, k) for row in queries.tolist()]
-        if len(asked) == 1:
-            return padded([self._ids(self.client.call("POST", "/v1/graphql", asked[0]))], k)
-        found: list[list[int]] = []
-        for start in range(0, len(asked), TOGETHER):
-            answers = self.client.call("POST", "/v1/graphql/batch", asked[start : start + TOGETHER])
-            found += [self._ids(answer) for answer in answers]
-        return padded(found, k)
+    def query_body(self, query: list[float], k: int) -> dict[str, Any]:
+        """Return the body of a search for one query."""
+        clause = f"limit: {k}, nearVector: {{vector: {query}}}"
+        return {"query": f"{{ Get {{ {self.name}({clause}) {{ _additional {{ id }} }} }} }}"}
 
-    def _asked(self, query: list[float], k: int) -> dict[str, str]:
-        near = f"limit: {k}, nearVector: {{vector: {query}}}"
-        return {"query": f"{{ Get {{ {self.name}({near}) {{ _additional {{ id }} }} }} }}"}
+    def search_one(self, body: dict[str, Any]) -> list[int]:
+        """Search for one query."""
+        return self._positions(self.client.call("POST", "/v1/graphql", body))
 
-    def _ids(self, answer: Any) -> list[int]:
+    def search_many(self, bodies: Sequence[dict[str, Any]]) -> list[list[int]]:
+        """Search for several queries in one request."""
+        return [self._positions(answer) for answer in self.client.call("POST", "/v1/graphql/batch", bodies)]
+
+    def _positions(self, answer: Any) -> list[int]:
         if answer.get("errors"):
-            raise EngineError(f"{self.client.where} failed to search: {message(answer['errors'])}")
-        return [UUID(found["_additional"]["id"]).int - 1 for found in answer["data"]["Get"][self.name]]
+            raise EngineError(f"{self.client.label} failed to search: {error_message(answer['errors'])}")
+        return [UUID(item["_additional"]["id"]).int - 1 for item in answer["data"]["Get"][self.name]]
 
     def version(self) -> str:
-        """The version of the server."""
+        """Return the version of the server."""
         return str(self.client.call("GET", "/v1/meta")["version"])
 
-    def close(self) -> None:
+    def drop(self) -> None:
         """Delete the class with its objects."""
-        if self.made:
-            self.made = False
-            self.client.call("DELETE", f"/v1/schema/{self.name}")
-        self.client.close()
+        self.client.call("DELETE", f"/v1/schema/{self.name}")

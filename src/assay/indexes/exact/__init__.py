@@ -1,1 +1,1 @@
-"""Exact neighbours: how they are found, and how those of others are checked."""
+"""Exact neighbours: computing them, and auditing truth files that others computed."""

@@ -1,4 +1,4 @@
-"""A truth beside neighbours that are computed anew, for some of its queries."""
+"""The comparison of a truth file with recomputed neighbours, for a sample of its queries."""
 
 from __future__ import annotations
 
@@ -9,324 +9,376 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.errors import InputError
-from assay.core.vectors import METRICS, Held, Neighbors, Positions, Vectors
-from assay.indexes.exact.candidates import measured
+from assay.core.vectors import METRICS, InMemoryVectors, Neighbors, Positions, Vectors
+from assay.indexes.exact.candidates import measure_pairs
 from assay.indexes.exact.distances import Doubles
+from assay.indexes.exact.findings import Finding, error_finding, note_finding
 from assay.indexes.exact.truth import truth
-from assay.indexes.findings import Finding, worth_knowing, wrong
 
-_EQUAL = 1e-6  # relative: distances nearer than this are ties
-_ROUNDING = 1e-4  # relative: what single precision may confuse
-_FITS = 1e-3  # relative: a distance of the file is that of a metric
-_MOST = 0.9  # of the distances must fit
-_FAINT = 1e-2  # of the usual distance: in single precision smaller ones lose their digits
-_ALIKE = 0.9  # of the neighbours must agree for a shift or a metric to explain them
+_TIE_TOLERANCE = 1e-6  # relative: distances that differ by less are ties
+_ROUNDING_TOLERANCE = 1e-4  # relative: differences that single precision may not resolve
+_MATCH_TOLERANCE = 1e-3  # relative: within it a distance of the file is that of a convention
+_MATCHING_SHARE = 0.9  # of the distances must match
+_SMALL_DISTANCE = 1e-2  # relative to the median: smaller distances lose their digits in single precision
+_MIN_AGREEMENT = 0.9  # share of neighbours that must agree for a shift or a metric to explain an error
 Flags = NDArray[np.bool_]
 
 
 class Convention(NamedTuple):
-    """What a file may keep as a distance."""
+    """A way in which files express distances."""
 
     name: str
     metric: str
-    of: Callable[[Doubles], Doubles]  # our distance → what the file keeps
+    from_distance: Callable[[Doubles], Doubles]  # distance of Assay → value in the file
     similarity: bool = False
 
 
-def _same(far: Doubles) -> Doubles:
-    return far
+def _identity(distances: Doubles) -> Doubles:
+    return distances
 
 
 CONVENTIONS = (
-    Convention("Euclidean distances", "l2", _same),
+    Convention("Euclidean distances", "l2", _identity),
     Convention("squared Euclidean distances", "l2", np.square),
-    Convention("negated inner products", "ip", _same),
+    Convention("negated inner products", "ip", _identity),
     Convention("inner products (similarities)", "ip", np.negative, True),
     Convention("1 − inner product", "ip", lambda far: 1 + far),
-    Convention("1 − cosine", "cosine", _same),
+    Convention("1 − cosine", "cosine", _identity),
     Convention("cosines (similarities)", "cosine", lambda far: 1 - far, True),
     Convention("negated cosines", "cosine", lambda far: far - 1),
     Convention("angles", "cosine", lambda far: np.arccos(np.clip(1 - far, -1, 1))),
     Convention("Euclidean distances of unit vectors", "cosine", lambda far: np.sqrt(2 * np.maximum(far, 0))),
     Convention("squared Euclidean distances of unit vectors", "cosine", lambda far: 2 * far),
 )
-PLAIN = {"l2": "Euclidean distances", "ip": "negated inner products", "cosine": "1 − cosine"}
+EXPECTED_CONVENTIONS = {"l2": "Euclidean distances", "ip": "negated inner products", "cosine": "1 − cosine"}
 
 
 class Sample(NamedTuple):
-    """What the queries that were computed anew say."""
+    """The findings in a sample of queries with recomputed neighbours."""
 
     size: int
     findings: list[Finding]
-    order: list[Finding]  # rows out of order by the distances that were computed
+    order: list[Finding]  # unsorted rows, by the recomputed distances
     convention: str | None
     similarity: bool
     right: int
     recall: float | None
 
 
-class _Beside(NamedTuple):
-    """Rows of a file, what they should be, and how far the file's neighbours really are."""
+class _SampledRows(NamedTuple):
+    """Rows of a file with their exact neighbours and the true distances of the neighbours in the file."""
 
-    queries: NDArray[np.int64]  # which were taken
-    given: Positions
-    exact: Neighbors  # one more than K, where the base has it
-    far: Doubles  # of the given, NaN where there is none
+    queries: NDArray[np.int64]  # numbers of the sampled queries
+    positions: Positions
+    exact: Neighbors  # one more than K if the base has more
+    distances: Doubles  # true distances of the positions, NaN where there is none
     metric: str
 
     @property
     def k(self) -> int:
-        return int(self.given.shape[1])
+        return int(self.positions.shape[1])
 
     @property
-    def last(self) -> Doubles:
-        """The K-th true distance of each query."""
+    def kth_distance(self) -> Doubles:
+        """The true distance of the K-th neighbour of each query."""
         assert self.exact.distances is not None
         return self.exact.distances[:, min(self.k, self.exact.k) - 1]
 
     def slack(self, share: float) -> Doubles:
-        """How much further is no further: relative, and of 1 under cosine, where 0 is common."""
-        return share * np.maximum(np.abs(self.last), float(self.metric == "cosine"))
+        """Return the tolerance of each query, relative to its K-th distance, or to 1 under cosine."""
+        return share * np.maximum(np.abs(self.kth_distance), float(self.metric == "cosine"))
 
-    def beyond(self, share: float) -> Flags:
-        """Which rows name a vector further than the K-th (but for a share of its distance)."""
-        made: Flags = np.any(self.far > (self.last + self.slack(share))[:, None], axis=1)
-        return made
+    def names_farther(self, share: float) -> Flags:
+        """Return a flag for each row that names a vector farther than the K-th, beyond the tolerance."""
+        flags: Flags = np.any(self.distances > (self.kth_distance + self.slack(share))[:, None], axis=1)
+        return flags
 
     @property
-    def whole(self) -> Flags:
-        """Which rows name K different vectors of the base."""
-        made: Flags = np.isfinite(self.far).all(axis=1) & ~repeats(self.given)
-        return made
+    def is_complete(self) -> Flags:
+        """A flag for each row that names K different vectors of the base."""
+        flags: Flags = np.isfinite(self.distances).all(axis=1) & ~has_repeats(self.positions)
+        return flags
 
 
-def sampled(
+def audit_sample(
     neighbors: Neighbors,
     base: Vectors,
     queries: Vectors,
     metric: str,
-    some: NDArray[np.int64],
+    rows: NDArray[np.int64],
     threads: int | None,
 ) -> Sample:
-    """Compare a file's neighbours with exact ones for some queries."""
-    asked, given = queries.take(some), neighbors.positions[some]
-    exact = truth(base, Held(asked), min(neighbors.k + 1, len(base)), metric, threads=threads)
-    beside = _Beside(some, given, exact, _far(base, asked, given, metric), metric)
-    right = beside.whole & ~beside.beyond(_EQUAL)
-    found = [*_ties(beside), *_wrong(beside), *duplicates(given, some)]
-    if not right.all():
-        found += _shifted(beside)
-    fits = None
+    """Compare the neighbours of a file with exact ones for some queries."""
+    query_rows, positions = queries.take(rows), neighbors.positions[rows]
+    exact = truth(base, InMemoryVectors(query_rows), min(neighbors.k + 1, len(base)), metric, threads=threads)
+    sample = _SampledRows(
+        rows, positions, exact, _pair_distances(base, query_rows, positions, metric), metric
+    )
+    is_right = sample.is_complete & ~sample.names_farther(_TIE_TOLERANCE)
+    findings = [*_ties(sample), *_wrong_neighbors(sample), *duplicate_ids(positions, rows)]
+    if not is_right.all():
+        findings += _shifted_ids(sample)
+    convention = None
     if neighbors.distances is not None:
-        kept = neighbors.distances[some]
-        fits, expected = _convention(kept, base, asked, given, metric)
-        if np.isfinite(kept + beside.far).any():
-            found += _misfit(fits, metric, len(some), bool(right.all()))
-        if fits:
-            found += _strays(beside, kept, expected, _EQUAL * (fits.metric == "cosine"))
-    elif not right.all():
-        found += _other_metric(beside, base, Held(asked))
-    name, similarity = (fits.name, fits.similarity) if fits else (None, False)
-    recall = _overlap(beside, given)
-    told = None if np.isnan(recall) else recall
-    return Sample(len(some), found, list(_order(beside)), name, similarity, int(right.sum()), told)
+        file_distances = neighbors.distances[rows]
+        convention, expected = _convention(file_distances, base, query_rows, positions, metric)
+        if np.isfinite(file_distances + sample.distances).any():
+            findings += _convention_findings(convention, metric, len(rows), bool(is_right.all()))
+        if convention:
+            findings += _wrong_distances(
+                sample, file_distances, expected, _TIE_TOLERANCE * (convention.metric == "cosine")
+            )
+    elif not is_right.all():
+        findings += _other_metric(sample, base, InMemoryVectors(query_rows))
+    name, similarity = (convention.name, convention.similarity) if convention else (None, False)
+    recall = _overlap(sample, positions)
+    recall_or_none = None if np.isnan(recall) else recall
+    return Sample(
+        len(rows),
+        findings,
+        list(_unsorted_sample(sample)),
+        name,
+        similarity,
+        int(is_right.sum()),
+        recall_or_none,
+    )
 
 
-def _far(base: Vectors, asked: NDArray[np.generic], given: Positions, metric: str) -> Doubles:
-    """How far the given neighbours are; NaN where an id is none."""
-    made = np.full(given.shape, np.nan)
-    there = (given >= 0) & (given < len(base))
-    made[there] = measured(base, asked, np.nonzero(there)[0], given[there], metric)
-    return made
+def _pair_distances(
+    base: Vectors, query_rows: NDArray[np.generic], positions: Positions, metric: str
+) -> Doubles:
+    """Return the distances of the neighbours of a file; NaN for ids outside the base."""
+    distances = np.full(positions.shape, np.nan)
+    in_base = (positions >= 0) & (positions < len(base))
+    distances[in_base] = measure_pairs(base, query_rows, np.nonzero(in_base)[0], positions[in_base], metric)
+    return distances
 
 
-def repeats(positions: Positions) -> Flags:
-    """Which rows name an id more than once."""
-    ordered = np.sort(positions, axis=1)
-    made: Flags = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
-    return made
+def has_repeats(positions: Positions) -> Flags:
+    """Return a flag for each row that names an id more than once."""
+    sorted_positions = np.sort(positions, axis=1)
+    flags: Flags = (
+        (sorted_positions[:, 1:] == sorted_positions[:, :-1]) & (sorted_positions[:, 1:] >= 0)
+    ).any(axis=1)
+    return flags
 
 
-def duplicates(positions: Positions, queries: NDArray[np.int64]) -> Iterator[Finding]:
-    """The rows, which are of these queries, that name an id more than once."""
-    flags = repeats(positions)
+def duplicate_ids(positions: Positions, queries: NDArray[np.int64]) -> Iterator[Finding]:
+    """Yield a finding if rows name an id more than once; `queries` are the numbers of the rows."""
+    flags = has_repeats(positions)
     if flags.any():
         at = int(flags.argmax())
         row = positions[at]
         ids, counts = np.unique(row[row >= 0], return_counts=True)
-        first = ids[counts.argmax()]
-        ranks = (np.flatnonzero(row == first) + 1).tolist()
-        yield wrong(
+        repeated_id = ids[counts.argmax()]
+        ranks = (np.flatnonzero(row == repeated_id) + 1).tolist()
+        yield error_finding(
             "duplicate ids", int(flags.sum()), len(flags),
-            f"query {queries[at]} names {first} at ranks {', '.join(map(str, ranks[:5]))}",
-            "an id can be hit once only, so that no search reaches a recall of 1",
+            f"query {queries[at]} names {repeated_id} at ranks {', '.join(map(str, ranks[:5]))}",
+            "an id can be hit only once, so no search reaches a recall of 1",
         )  # fmt: skip
 
 
-def unsorted(far: Doubles, slack: Doubles, queries: NDArray[np.int64], sign: int = 1) -> Iterator[Finding]:
-    """The rows, which are of these queries, where one is nearer, by more than the slack, than one before.
+def unsorted_rows(
+    distances: Doubles, slack: Doubles, queries: NDArray[np.int64], sign: int = 1
+) -> Iterator[Finding]:
+    """Yield a finding if rows have a neighbour that is nearer than a previous one by more than the slack.
 
-    The sign is −1 where the distances are similarities.
+    The sign is −1 if the distances are similarities.
     """
-    grown = sign * far
-    flags = grown < np.fmax.accumulate(grown, axis=1) - slack[:, None]
+    ascending = sign * distances
+    flags = ascending < np.fmax.accumulate(ascending, axis=1) - slack[:, None]
     rows: Flags = np.any(flags, axis=1)
     if rows.any():
         q = int(rows.argmax())
         at = int(flags[q].argmax())
-        top = int(np.nanargmax(grown[q, :at]))
-        pair = f"{far[q, top]:.6g} at rank {top + 1} and {far[q, at]:.6g} at rank {at + 1}"
-        yield wrong(
+        previous = int(np.nanargmax(ascending[q, :at]))
+        pair = (
+            f"{distances[q, previous]:.6g} at rank {previous + 1} and {distances[q, at]:.6g} at rank {at + 1}"
+        )
+        yield error_finding(
             "unsorted rows", int(rows.sum()), len(rows), f"query {queries[q]} has {pair}",
-            "the first k of a longer row are not its nearest k, so that recall at a smaller K is wrong",
+            "the first k of a longer row are not its nearest k, so recall at a smaller K is wrong",
         )  # fmt: skip
 
 
-def _order(beside: _Beside) -> Iterator[Finding]:
-    """Rows out of order, but for those that name a wrong neighbour or one twice: that is told already."""
-    told = beside.beyond(_ROUNDING) | repeats(beside.given)
-    return unsorted(np.where(told[:, None], np.nan, beside.far), beside.slack(_ROUNDING), beside.queries)
+def _unsorted_sample(sample: _SampledRows) -> Iterator[Finding]:
+    """Yield a finding about unsorted rows, except those with wrong or repeated neighbours."""
+    is_reported = sample.names_farther(_ROUNDING_TOLERANCE) | has_repeats(sample.positions)
+    return unsorted_rows(
+        np.where(is_reported[:, None], np.nan, sample.distances),
+        sample.slack(_ROUNDING_TOLERANCE),
+        sample.queries,
+    )
 
 
-def _overlap(beside: _Beside, given: Positions) -> float:
-    """The recall@K of exact search on the given rows, but for empty ones; NaN where all are."""
-    exact = beside.exact.positions[:, : beside.k]
-    pairs = ((one, row) for one, row in zip(exact, given, strict=True) if (row >= 0).any())
-    shares = [len(np.intersect1d(*pair)) / beside.k for pair in pairs]
+def _overlap(sample: _SampledRows, positions: Positions) -> float:
+    """Return the recall@K of exact search on these rows without empty ones; NaN if all are empty."""
+    exact = sample.exact.positions[:, : sample.k]
+    pairs = ((exact_row, row) for exact_row, row in zip(exact, positions, strict=True) if (row >= 0).any())
+    shares = [len(np.intersect1d(*pair)) / sample.k for pair in pairs]
     return float(np.mean(shares)) if shares else np.nan
 
 
-def _ties(beside: _Beside) -> Iterator[Finding]:
-    far = beside.exact.distances
-    if far is None or far.shape[1] <= beside.k:
+def _ties(sample: _SampledRows) -> Iterator[Finding]:
+    distances = sample.exact.distances
+    if distances is None or distances.shape[1] <= sample.k:
         return
-    flags = far[:, beside.k] == far[:, beside.k - 1]
+    flags = distances[:, sample.k] == distances[:, sample.k - 1]
     if flags.any():
         at = int(flags.argmax())
-        pair = beside.exact.positions[at, beside.k - 1 :].tolist()
-        yield worth_knowing(
+        pair = sample.exact.positions[at, sample.k - 1 :].tolist()
+        yield note_finding(
             "ties at K", int(flags.sum()), len(flags),
-            f"query {beside.queries[at]}: positions {pair[0]} and {pair[1]} are at {far[at, beside.k]:.6g}",
-            "which of them the file names is chance: count hits by the policy that allows ties",
+            f"query {sample.queries[at]}: positions {pair[0]} and {pair[1]} "
+            f"are at {distances[at, sample.k]:.6g}",
+            "which of them the file names is arbitrary: count hits with the policy `ties`",
         )  # fmt: skip
 
 
-def _wrong(beside: _Beside) -> Iterator[Finding]:
-    """Rows that name a vector too far: beyond what single precision confuses, and within."""
-    bad = beside.beyond(_ROUNDING)
-    rounding = beside.beyond(_EQUAL) & ~bad
-    if rounding.any():
-        yield worth_knowing(
-            "neighbours confused by rounding", int(rounding.sum()), len(bad), _worst(beside, rounding),
-            "computed in single precision; a few ids near the K-th are others",
+def _wrong_neighbors(sample: _SampledRows) -> Iterator[Finding]:
+    """Yield findings about rows that name a vector that is too far, within rounding and beyond it."""
+    is_wrong = sample.names_farther(_ROUNDING_TOLERANCE)
+    is_rounding = sample.names_farther(_TIE_TOLERANCE) & ~is_wrong
+    if is_rounding.any():
+        yield note_finding(
+            "neighbours confused by rounding", int(is_rounding.sum()), len(is_wrong),
+            _worst_example(sample, is_rounding),
+            "the file was computed in single precision; a few ids near the K-th differ",
         )  # fmt: skip
-    if bad.any():
-        yield wrong(
-            "wrong neighbours", int(bad.sum()), len(bad), _worst(beside, bad),
-            "a right answer counts as a miss: a better search can score less",
+    if is_wrong.any():
+        yield error_finding(
+            "wrong neighbours", int(is_wrong.sum()), len(is_wrong), _worst_example(sample, is_wrong),
+            "a right answer counts as a miss, so a better search can have a lower recall",
         )  # fmt: skip
 
 
-def _worst(beside: _Beside, flags: Flags) -> str:
+def _worst_example(sample: _SampledRows, flags: Flags) -> str:
     at = int(flags.argmax())
-    missing = np.setdiff1d(beside.exact.positions[at, : beside.k], beside.given[at])
-    worst = int(np.nanargmax(beside.far[at]))
-    named = f"query {beside.queries[at]} names {beside.given[at, worst]} at {beside.far[at, worst]:.6g}"
-    return f"{named}, lacks {missing[0]}; the K-th is at {beside.last[at]:.6g}"
+    missing = np.setdiff1d(sample.exact.positions[at, : sample.k], sample.positions[at])
+    farthest = int(np.nanargmax(sample.distances[at]))
+    position, distance = sample.positions[at, farthest], sample.distances[at, farthest]
+    text = f"query {sample.queries[at]} names {position} at {distance:.6g}"
+    return f"{text}, lacks {missing[0]}; the K-th is at {sample.kth_distance[at]:.6g}"
 
 
-def _shifted(beside: _Beside) -> Iterator[Finding]:
-    """Whether ids that count from another number explain what is wrong."""
-    plain = _overlap(beside, beside.given)
-    for shift, words in ((-1, "ids count from 1"), (1, "ids are one too low")):
-        moved = np.where(beside.given >= 0, beside.given + shift, -1)
-        if plain < _ALIKE <= (found := _overlap(beside, moved)):
-            yield wrong(
-                "ids off by one", len(moved), len(moved),
-                f"{words}: so they agree in {found:.3f} with exact search, as they are in {plain:.3f}",
-                "every hit is a neighbour's, so that recall is about chance",
+def _shifted_ids(sample: _SampledRows) -> Iterator[Finding]:
+    """Yield a finding if ids that start at another number explain the errors."""
+    agreement = _overlap(sample, sample.positions)
+    for shift, reason in ((-1, "ids start at 1"), (1, "ids are one too low")):
+        shifted_positions = np.where(sample.positions >= 0, sample.positions + shift, -1)
+        if agreement < _MIN_AGREEMENT <= (shifted_agreement := _overlap(sample, shifted_positions)):
+            yield error_finding(
+                "ids off by one", len(shifted_positions), len(shifted_positions),
+                f"{reason}: shifted they agree with exact search in {shifted_agreement:.3f}, "
+                f"unchanged in {agreement:.3f}",
+                "every id is that of an adjacent vector, so recall is about that of random answers",
             )  # fmt: skip
 
 
-def _other_metric(beside: _Beside, base: Vectors, asked: Vectors) -> Iterator[Finding]:
-    """Whether another metric explains the ids of a file without distances."""
-    plain = _overlap(beside, beside.given)
+def _other_metric(sample: _SampledRows, base: Vectors, query_vectors: Vectors) -> Iterator[Finding]:
+    """Yield a finding if another metric explains the ids of a file without distances."""
+    agreement = _overlap(sample, sample.positions)
     for metric in METRICS:
-        if metric == beside.metric:
+        if metric == sample.metric:
             continue
         try:
-            other = beside._replace(exact=truth(base, asked, min(beside.k, len(base)), metric))
+            other_sample = sample._replace(exact=truth(base, query_vectors, min(sample.k, len(base)), metric))
         except InputError:  # zero vectors have no cosine
             continue
-        if plain < _ALIKE <= (found := _overlap(other, beside.given)):
-            yield _mismatch(
-                len(beside.given),
-                f"ids agree in {found:.3f} with {metric} and in {plain:.3f} with {beside.metric}",
+        if agreement < _MIN_AGREEMENT <= (other_agreement := _overlap(other_sample, sample.positions)):
+            yield _metric_mismatch(
+                len(sample.positions),
+                f"ids agree in {other_agreement:.3f} with {metric}, in {agreement:.3f} with {sample.metric}",
             )
 
 
-def _mismatch(count: int, example: str) -> Finding:
-    effect = "a search by the right metric looks wrong, and one by the wrong metric right"
-    return wrong("metric mismatch", count, count, example, effect)
+def _metric_mismatch(count: int, example: str) -> Finding:
+    effect = "a search by the right metric looks wrong, and one by the wrong metric looks right"
+    return error_finding("metric mismatch", count, count, example, effect)
 
 
 def _convention(
-    kept: Doubles, base: Vectors, asked: NDArray[np.generic], given: Positions, metric: str
+    file_distances: Doubles, base: Vectors, query_rows: NDArray[np.generic], positions: Positions, metric: str
 ) -> tuple[Convention | None, Doubles]:
-    """What the distances of a file are, that of the metric asked for first, and what each should be."""
-    ours = [each for each in CONVENTIONS if each.metric == metric]
-    for each in (*ours, *(other for other in CONVENTIONS if other.metric != metric)):
+    """Return the convention that the distances of a file follow, and the expected distances.
+
+    The conventions of the requested metric are tried first.
+    """
+    own_conventions = [convention for convention in CONVENTIONS if convention.metric == metric]
+    for convention in (
+        *own_conventions,
+        *(convention for convention in CONVENTIONS if convention.metric != metric),
+    ):
         with np.errstate(invalid="ignore", divide="ignore"):  # zero vectors have no cosine
-            expected = each.of(_far(base, asked, given, each.metric))
-        known = np.isfinite(kept) & np.isfinite(expected)
-        if known.any() and float(_fits(kept[known], expected[known]).mean()) >= _MOST:
-            return each, np.where(known, expected, np.nan)
-    return None, np.full(kept.shape, np.nan)
+            expected = convention.from_distance(
+                _pair_distances(base, query_rows, positions, convention.metric)
+            )
+        is_defined = np.isfinite(file_distances) & np.isfinite(expected)
+        if (
+            is_defined.any()
+            and float(_matches(file_distances[is_defined], expected[is_defined]).mean()) >= _MATCHING_SHARE
+        ):
+            return convention, np.where(is_defined, expected, np.nan)
+    return None, np.full(file_distances.shape, np.nan)
 
 
-def _fits(kept: Doubles, expected: Doubles) -> Flags:
+def _matches(file_distances: Doubles, expected: Doubles) -> Flags:
     size = np.median(np.abs(expected))
-    made: Flags = np.abs(kept - expected) <= _FITS * np.maximum(np.abs(expected), 1e-2 * size)
-    return made
+    flags: Flags = np.abs(file_distances - expected) <= _MATCH_TOLERANCE * np.maximum(
+        np.abs(expected), 1e-2 * size
+    )
+    return flags
 
 
-def _strays(beside: _Beside, kept: Doubles, expected: Doubles, slack: float) -> Iterator[Finding]:
-    """Distances unlike what most of the file's are, but for rows that name an id twice."""
-    known = np.isfinite(expected) & ~repeats(beside.given)[:, None]
-    if not known.any():
+def _wrong_distances(
+    sample: _SampledRows, file_distances: Doubles, expected: Doubles, slack: float
+) -> Iterator[Finding]:
+    """Yield a finding about distances that differ from the convention, in rows without repeated ids."""
+    is_defined = np.isfinite(expected) & ~has_repeats(sample.positions)[:, None]
+    if not is_defined.any():
         return
-    off = np.zeros(kept.shape, np.bool_)
-    pair = kept[known], expected[known]
-    off[known] = ~_fits(*pair) & ~_faint(*pair) & (np.abs(pair[0] - pair[1]) > slack)
-    rows: Flags = np.any(off, axis=1)
+    is_wrong = np.zeros(file_distances.shape, np.bool_)
+    pair = file_distances[is_defined], expected[is_defined]
+    is_wrong[is_defined] = ~_matches(*pair) & ~_within_rounding(*pair) & (np.abs(pair[0] - pair[1]) > slack)
+    rows: Flags = np.any(is_wrong, axis=1)
     if rows.any():
         q = int(rows.argmax())
-        at = int(off[q].argmax())
-        yield wrong(
+        at = int(is_wrong[q].argmax())
+        yield error_finding(
             "wrong distances", int(rows.sum()), len(rows),
-            f"query {beside.queries[q]} has {kept[q, at]:.6g} at rank {at + 1}, where {beside.given[q, at]} "
-            f"is at {expected[q, at]:.6g}",
-            "where hits are told by distance, misses count as hits, or hits as misses",
+            f"query {sample.queries[q]} has {file_distances[q, at]:.6g} at rank {at + 1}, "
+            f"where {sample.positions[q, at]} is at {expected[q, at]:.6g}",
+            "if hits are decided by distance, misses count as hits or hits as misses",
         )  # fmt: skip
 
 
-def _faint(kept: Doubles, expected: Doubles) -> Flags:
-    """Where the squares differ by no more than that of a faint distance, as a root of rounded sums may."""
+def _within_rounding(file_distances: Doubles, expected: Doubles) -> Flags:
+    """Return a flag where squared distances differ by no more than rounded sums may."""
     with np.errstate(over="ignore"):
-        made: Flags = np.abs(kept**2 - expected**2) <= (_FAINT * np.median(np.abs(expected))) ** 2
-    return made
+        flags: Flags = (
+            np.abs(file_distances**2 - expected**2) <= (_SMALL_DISTANCE * np.median(np.abs(expected))) ** 2
+        )
+    return flags
 
 
-def _misfit(fits: Convention | None, metric: str, count: int, right: bool) -> Iterator[Finding]:
-    if fits is None:
-        effect = "the truth may be of other vectors: no recall means anything until that is known"
-        if right:
-            effect = "the neighbours are right; hits and ties that are told by these distances are not"
-        yield wrong("distances of no metric", count, count, "none of the usual distances fits", effect)
-    elif fits.metric != metric and not right:
-        yield _mismatch(count, f"the file keeps {fits.name}, so its metric is {fits.metric}, not {metric}")
-    elif fits.name != PLAIN[metric]:
-        yield worth_knowing(
-            "another convention", count, count, f"the file keeps {fits.name}, not {PLAIN[metric]}",
-            "say so when it is read; ties are told by distances",
+def _convention_findings(
+    convention: Convention | None, metric: str, count: int, is_right: bool
+) -> Iterator[Finding]:
+    if convention is None:
+        effect = "the truth may belong to other vectors: recall is meaningless until this is clear"
+        if is_right:
+            effect = "the neighbours are right, but hits and ties that are decided by these distances are not"
+        yield error_finding(
+            "distances of no metric", count, count, "none of the usual distances matches", effect
+        )
+    elif convention.metric != metric and not is_right:
+        yield _metric_mismatch(
+            count, f"the file has {convention.name}, so its metric is {convention.metric}, not {metric}"
+        )
+    elif convention.name != EXPECTED_CONVENTIONS[metric]:
+        yield note_finding(
+            "another convention", count, count,
+            f"the file has {convention.name}, not {EXPECTED_CONVENTIONS[metric]}",
+            "convert the distances before use: ties are decided by distances",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The distance of a query and a vector, in double precision: the one that decides."""
+"""Distances between queries and vectors in double precision, by which neighbours are ranked."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 
-_SMALL = 1e-290
-_WHOLE = 1 << 15  # dimensions up to which the square of a product of bytes is a whole number of 64 bits
-_PIECE = 4096  # numbers of a row that are summed at once: beyond 8,192 the order depends on other rows
+_SMALLEST_PRODUCT = 1e-290
+_EXACT_DIMENSIONS = 1 << 15  # up to which the squared product of byte vectors fits 64 bits
+_SUMMED_DIMENSIONS = 4096  # at once: beyond 8,192 the order of the sum depends on other rows
 
 
-def of_pairs(
+def pair_distances(
     metric: str, queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None = None
 ) -> Doubles:
-    """The distance of each row of queries to the same row of vectors.
+    """Return the distance of each row of queries to the same row of vectors.
 
-    The sum over dimensions is made in the same order for every pair, so that it does not depend on
-    which other pairs are computed beside it. Integers are exact, but for the root. `space` is memory of
-    their shape that is written over: to be given new memory takes long.
+    The sum over dimensions has the same order for every pair, so it does not depend on the other pairs.
+    Integers are exact, except for the root. `space` is an array of the same shape that is overwritten,
+    because allocating memory takes long.
 
-    >>> of_pairs("l2", np.array([[0, 0]], np.uint8), np.array([[3, 4]], np.uint8)).tolist()
+    >>> pair_distances("l2", np.array([[0, 0]], np.uint8), np.array([[3, 4]], np.uint8)).tolist()
     [5.0]
     """
     return _FORMULAS[metric](queries, vectors, space)
 
 
-def _doubles(rows: NDArray[Any], space: Doubles | None = None) -> Doubles:
+def _to_float64(rows: NDArray[Any], space: Doubles | None = None) -> Doubles:
     if space is None:
         return np.ascontiguousarray(rows, np.float64)
     space[:] = rows
@@ -38,11 +38,13 @@ def _doubles(rows: NDArray[Any], space: Doubles | None = None) -> Doubles:
 
 
 def _dot(a: Doubles, b: Doubles) -> Doubles:
-    """Not by BLAS, which sums in another order on another processor: parts may be searched by several."""
-    made: Doubles = np.einsum("ij,ij->i", a[:, :_PIECE], b[:, :_PIECE])
-    for start in range(_PIECE, a.shape[1], _PIECE):
-        made += np.einsum("ij,ij->i", a[:, start : start + _PIECE], b[:, start : start + _PIECE])
-    return made
+    """Return row-wise dot products without BLAS, whose order of summation depends on the processor."""
+    sums: Doubles = np.einsum("ij,ij->i", a[:, :_SUMMED_DIMENSIONS], b[:, :_SUMMED_DIMENSIONS])
+    for start in range(_SUMMED_DIMENSIONS, a.shape[1], _SUMMED_DIMENSIONS):
+        sums += np.einsum(
+            "ij,ij->i", a[:, start : start + _SUMMED_DIMENSIONS], b[:, start : start + _SUMMED_DIMENSIONS]
+        )
+    return sums
 
 
 def _l2(queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None) -> Doubles:
@@ -51,37 +53,39 @@ def _l2(queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None) -> 
 
 
 def _ip(queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None) -> Doubles:
-    return 0.0 - _dot(_doubles(queries, space), _doubles(vectors))  # not −0, which prints as something else
+    return 0.0 - _dot(_to_float64(queries, space), _to_float64(vectors))  # never −0, which prints differently
 
 
 def _cosine(queries: NDArray[Any], vectors: NDArray[Any], space: Doubles | None) -> Doubles:
-    a, b = _doubles(queries, space), _doubles(vectors)
-    dot, own, length = _dot(a, b), _dot(a, a), _dot(b, b)
+    a, b = _to_float64(queries, space), _to_float64(vectors)
+    dot, query_squares, vector_squares = _dot(a, b), _dot(a, a), _dot(b, b)
     if "f" in (queries.dtype.kind, vectors.dtype.kind):
-        return 1 - dot / _roots(own, length)
-    squared = _fraction(dot, length) if a.shape[1] <= _WHOLE else dot**2 / length
-    return 1 - np.sign(dot) * np.sqrt(squared / own)
+        return 1 - dot / _product_roots(query_squares, vector_squares)
+    squared = (
+        _exact_fraction(dot, vector_squares) if a.shape[1] <= _EXACT_DIMENSIONS else dot**2 / vector_squares
+    )
+    return 1 - np.sign(dot) * np.sqrt(squared / query_squares)
 
 
-def _roots(one: Doubles, other: Doubles) -> Doubles:
-    """The root of a product, also where the product is too large or too small for a double."""
+def _product_roots(a: Doubles, b: Doubles) -> Doubles:
+    """Return the root of a product, even if the product overflows or underflows a double."""
     with np.errstate(over="ignore", under="ignore"):
-        product = one * other
-    fits = (product > _SMALL) & (product < 1 / _SMALL)
-    made: Doubles = np.where(fits, np.sqrt(product), np.sqrt(one) * np.sqrt(other))
-    return made
+        product = a * b
+    is_safe = (product > _SMALLEST_PRODUCT) & (product < 1 / _SMALLEST_PRODUCT)
+    roots: Doubles = np.where(is_safe, np.sqrt(product), np.sqrt(a) * np.sqrt(b))
+    return roots
 
 
-def _fraction(dot: Doubles, length: Doubles) -> Doubles:
-    """dot² / length of whole numbers: equal fractions become equal doubles, so that ties are seen to be ties.
+def _exact_fraction(dot: Doubles, length: Doubles) -> Doubles:
+    """Return dot² / length of integers; equal fractions give equal doubles, so that ties are recognized.
 
-    >>> _fraction(np.array([3.0, 9.0]), np.array([2.0, 18.0])).tolist()
+    >>> _exact_fraction(np.array([3.0, 9.0]), np.array([2.0, 18.0])).tolist()
     [4.5, 4.5]
     """
-    square, below = dot.astype(np.int64) ** 2, length.astype(np.int64)
-    common = np.maximum(np.gcd(square, below), 1)
-    made: Doubles = (square // common) / (below // common)
-    return made
+    square, divisor = dot.astype(np.int64) ** 2, length.astype(np.int64)
+    common = np.maximum(np.gcd(square, divisor), 1)
+    fractions: Doubles = (square // common) / (divisor // common)
+    return fractions
 
 
 _FORMULAS: dict[str, Callable[[NDArray[Any], NDArray[Any], Doubles | None], Doubles]] = {

@@ -1,4 +1,4 @@
-"""Results of parts that are done, kept in a folder so that an interruption costs only what was under way."""
+"""Results of finished parts, saved in a folder so that an interrupted search can be resumed."""
 
 from __future__ import annotations
 
@@ -10,67 +10,67 @@ import numpy as np
 
 from assay.core.digests import digest_of
 from assay.core.errors import StoreError
-from assay.core.files import put_in_place
+from assay.core.files import write_atomically
+from assay.core.vector_digest import digest_vectors
 from assay.core.vectors import Neighbors, Vectors
-from assay.core.vectors_digest import digest
 from assay.indexes.exact.part_search import Task
 
 
-class Checkpoint:
-    """A folder of results, named by the content of base and queries: those of others are not taken up."""
+class PartResults:
+    """A folder of results, named by a digest of base and queries so that other results are ignored."""
 
     def __init__(self, folder: Path, key: str) -> None:
         self.folder, self.key = folder, key
 
     @classmethod
-    def of(
+    def open(
         cls, folder: str | Path | None, base: Vectors, queries: Vectors, tasks: Sequence[Task]
-    ) -> Checkpoint:
-        """The results there are for some work; work of a single part keeps none."""
+    ) -> PartResults:
+        """Open the folder of results for some tasks; a single task is not saved."""
         if folder is None or len(tasks) < 2:
-            return _Nothing(Path(), "")
-        made = cls(Path(folder), digest_of(f"{digest(base)} {digest(queries)}".encode()))
+            return _NoPartResults(Path(), "")
+        results = cls(Path(folder), digest_of(f"{digest_vectors(base)} {digest_vectors(queries)}".encode()))
         try:
-            made.folder.mkdir(parents=True, exist_ok=True)
+            results.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"what is done is kept in the folder {folder}, which cannot be made ({error.strerror}): "
-                "move away what is there, or write to another place"
+                f"cannot create the folder {folder} for finished parts ({error.strerror}): "
+                "move what is there, or write to another folder"
             ) from None
-        return made
+        return results
 
     def get(self, task: Task) -> Neighbors | None:
-        """The result of a part, if it is there; one that is damaged is made anew."""
+        """Return the result of a task, or None if it is missing or damaged."""
         try:
-            with open(self._place(task), "rb") as file, np.load(file) as kept:
-                return Neighbors(kept["positions"], kept["distances"])
+            with open(self._path(task), "rb") as file, np.load(file) as arrays:
+                return Neighbors(arrays["positions"], arrays["distances"])
         except (OSError, EOFError, KeyError, ValueError, BadZipFile):
             return None
 
-    def put(self, task: Task, found: Neighbors) -> None:
-        """Keep the result of a part: whole, or not at all."""
-        assert found.distances is not None
-        with put_in_place(self._place(task)) as beside, open(beside, "wb") as file:
-            np.savez(file, positions=found.positions, distances=found.distances)
+    def put(self, task: Task, result: Neighbors) -> None:
+        """Save the result of a task atomically."""
+        assert result.distances is not None
+        with write_atomically(self._path(task)) as temporary, open(temporary, "wb") as file:
+            np.savez(file, positions=result.positions, distances=result.distances)
 
-    def _place(self, task: Task) -> Path:
+    def _path(self, task: Task) -> Path:
         return self.folder / f"{self.key}-{task.metric}-{task.k}-{task.start}-{task.stop}.npz"
 
 
-class _Nothing(Checkpoint):
-    """Keeps nothing."""
+class _NoPartResults(PartResults):
+    """Part results that are not saved."""
 
     def get(self, task: Task) -> None:
-        """There is nothing."""
+        """Return None."""
 
-    def put(self, task: Task, found: Neighbors) -> None:
-        """Let it go."""
+    def put(self, task: Task, result: Neighbors) -> None:
+        """Do nothing."""
 
 
-def forget(folder: str | Path) -> None:
-    """Remove the results that were kept, when the whole is in a safe place."""
-    kept = Path(folder)
-    for place in kept.glob("*.npz"):
-        place.unlink()
-    if kept.is_dir() and not any(kept.iterdir()):
-        kept.rmdir()
+def remove_part_results(folder: str | Path) -> None:
+    """Remove the saved results, once the final result is written."""
+    path = Path(folder)
+    for file in path.glob("*.npz"):
+        file.unlink()
+    if path.is_dir() and not any(path.iterdir()):
+        path.rmdir()

@@ -1,7 +1,7 @@
-"""Parts of the base, who searches them, and how their results become one.
+"""Parts of the base: runners that search them, and the merging of their results.
 
-A part's result is exact and told in positions of the whole base, so that parts can be joined in any
-order: the result is that of a single pass, bit for bit.
+The result of a part is exact and uses positions of the whole base, so parts can be merged in any order; the
+result is identical, bit for bit, to that of a single pass.
 """
 
 from __future__ import annotations
@@ -17,139 +17,145 @@ from numpy.typing import NDArray
 
 from assay.core.errors import EngineError, InputError, MissingExtraError
 from assay.core.vectors import Neighbors, Vectors
-from assay.indexes.exact.part_search import Seen, Task, search
+from assay.indexes.exact.part_search import RowCallback, Task, search_part
 
-_ADDRESS = re.compile(r"(?:ray://)?\[?([^\s/]+?)\]?:(\d{1,5})")
-_REACHED = 10.0  # seconds within which a cluster takes a connection: Ray itself tries for many minutes
+_ADDRESS_PATTERN = re.compile(r"(?:ray://)?\[?([^\s/]+?)\]?:(\d{1,5})")
+_CONNECT_SECONDS = 10.0  # to connect to a cluster; Ray itself tries for many minutes
 
 
 class Runner(Protocol):
-    """Whoever searches parts of the base; each result is given out as soon as it is there."""
+    """A callable that searches parts of the base and yields each result as soon as it is available."""
 
     def __call__(
-        self, base: Vectors, queries: NDArray[Any], tasks: Sequence[Task], seen: Seen
+        self, base: Vectors, queries: NDArray[Any], tasks: Sequence[Task], report: RowCallback
     ) -> Iterator[tuple[Task, Neighbors]]:
-        """The result of each task; `seen` is told of pairs of a query and a row that were looked at."""
+        """Yield each task with its result; call `report` with the number of pairs searched."""
         ...
 
 
-def cut(whole: Task, rows: int) -> list[Task]:
-    """A task as tasks of some rows each.
+def split_task(whole: Task, rows: int) -> list[Task]:
+    """Split a task into tasks of at most `rows` rows.
 
-    >>> [(task.start, task.stop) for task in cut(Task(0, 10, 3, "l2"), 4)]
+    >>> [(task.start, task.stop) for task in split_task(Task(0, 10, 3, "l2"), 4)]
     [(0, 4), (4, 8), (8, 10)]
     """
     starts = range(whole.start, whole.stop, rows)
     return [whole._replace(start=start, stop=min(start + rows, whole.stop)) for start in starts]
 
 
-def merged(first: Neighbors, second: Neighbors) -> Neighbors:
-    """The nearest of two results for the same queries, as many as each has places.
+def merge_neighbors(first: Neighbors, second: Neighbors) -> Neighbors:
+    """Return the nearest of two results for the same queries, as many as the first has places.
 
     >>> one = Neighbors(np.array([[4, 1]]), np.array([[0.5, 2.0]]))
     >>> two = Neighbors(np.array([[0, -1]]), np.array([[2.0, np.nan]]))
-    >>> merged(one, two).positions.tolist()
+    >>> merge_neighbors(one, two).positions.tolist()
     [[4, 0]]
     """
     assert first.distances is not None
     assert second.distances is not None
     positions = np.hstack([first.positions, second.positions])
     distances = np.hstack([first.distances, second.distances])
-    order = np.lexsort((positions, distances))[:, : first.k]  # what is not there (NaN) comes last
+    order = np.lexsort((positions, distances))[:, : first.k]  # missing neighbours (NaN) come last
     return Neighbors(np.take_along_axis(positions, order, 1), np.take_along_axis(distances, order, 1))
 
 
-class Threads:
-    """Search one part after the other, in some threads of this process."""
+class ThreadRunner:
+    """Search one part after another, in threads of this process."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
     def __call__(
-        self, base: Vectors, queries: NDArray[Any], tasks: Sequence[Task], seen: Seen
+        self, base: Vectors, queries: NDArray[Any], tasks: Sequence[Task], report: RowCallback
     ) -> Iterator[tuple[Task, Neighbors]]:
-        """The results, one after the other."""
+        """Yield the results, one after another."""
         for task in tasks:
-            yield task, search(base, queries, task, lambda rows: seen(rows * len(queries)), self.count)
+            yield task, search_part(base, queries, task, lambda rows: report(rows * len(queries)), self.count)
 
 
-class Ray:
-    """Search on a cluster of Ray: the address of one that runs, or `local` for one on this machine.
+class RayRunner:
+    """Search on a Ray cluster: the address of a running one, or `local` for one on this machine.
 
-    The base is opened by each worker where it is a file, so it must lie at the same path for all.
+    Each worker opens the base if it is a file, so the file must have the same path on all machines.
     """
 
     def __init__(self, address: str, workers: int | None = None) -> None:
         self.address, self.workers = address, workers
 
     def __call__(
-        self, base: Vectors, queries: NDArray[Any], tasks: Sequence[Task], seen: Seen
+        self, base: Vectors, queries: NDArray[Any], tasks: Sequence[Task], report: RowCallback
     ) -> Iterator[tuple[Task, Neighbors]]:
-        """The results, in the order in which the workers have them."""
-        ray = self._connected()
-        remote = ray.remote(num_cpus=1)(_alone)
+        """Yield the results in the order in which workers finish."""
+        ray = self._connect()
+        remote = ray.remote(num_cpus=1)(_search_task)
         shared = ray.put(base), ray.put(queries)
         waiting = {remote.remote(*shared, task): task for task in tasks}
         try:
             while waiting:
-                (ready, *_), _ = ray.wait(list(waiting))
-                task = waiting.pop(ready)
-                found = _unwrapped(ray, ready)
-                seen((task.stop - task.start) * len(queries))
-                yield task, found
+                (finished, *_), _ = ray.wait(list(waiting))
+                task = waiting.pop(finished)
+                result = _task_result(ray, finished)
+                report((task.stop - task.start) * len(queries))
+                yield task, result
         finally:
-            for left in waiting:
-                ray.cancel(left)
+            for task_ref in waiting:
+                ray.cancel(task_ref)
 
-    def parts(self) -> int:
-        """Into how many parts work is best cut: a few for each processor, as none is like the other."""
-        return 2 * int(self._connected().cluster_resources().get("CPU", 1))
+    def part_count(self) -> int:
+        """Return the number of parts to split the work into: two per processor, to balance the load."""
+        return 2 * int(self._connect().cluster_resources().get("CPU", 1))
 
-    def _connected(self) -> Any:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody else needs to know
+    def _connect(self) -> Any:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # disable usage reports
         try:
             import ray
         except ImportError:
             raise MissingExtraError("ray", "a search on a cluster", "ray") from None
         if not ray.is_initialized():
             _refuse_address(self.address)
-            alone = {"num_cpus": self.workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-            where = alone if self.address == "local" else {"address": self.address}
+            local_options = {
+                "num_cpus": self.workers,
+                "include_dashboard": False,
+                "_node_ip_address": "127.0.0.1",
+            }
+            options = local_options if self.address == "local" else {"address": self.address}
             try:
-                ray.init(**where, log_to_driver=False, logging_level="ERROR")
-            except Exception as error:  # of no class of its own where a part of Ray does not start
-                raise EngineError(f"Ray ({self.address}) cannot be used: {error}") from None
+                ray.init(**options, log_to_driver=False, logging_level="ERROR")
+            except Exception as error:  # Ray has no error class of its own for parts that do not start
+                raise EngineError(f"cannot use Ray ({self.address}): {error}") from None
         return ray
 
 
 def _refuse_address(address: str) -> None:
-    """Refuse what is no address, and one at which nobody answers."""
+    """Raise an error if this is not an address, or if nothing answers there."""
     if address in ("local", "auto"):
         return
-    found = _ADDRESS.fullmatch(address)
-    if not found or int(found[2]) > 65535:
-        raise InputError(f"a cluster of Ray is HOST:PORT, auto or local; found {address!r}")
+    match = _ADDRESS_PATTERN.fullmatch(address)
+    if not match or int(match[2]) > 65535:
+        raise InputError(
+            f"expected the address of a Ray cluster, HOST:PORT, auto or local; found {address!r}"
+        )
     try:
-        socket.create_connection((found[1], int(found[2])), _REACHED).close()
+        socket.create_connection((match[1], int(match[2])), _CONNECT_SECONDS).close()
     except OSError as error:
         raise InputError(
-            f"no cluster of Ray is reached at {address} ({error}): start one there (ray start --head), "
-            "or one on this machine with local"
+            f"cannot reach a Ray cluster at {address} ({error}): start one there (ray start --head), "
+            "or use local for one on this machine"
         ) from None
 
 
-def _unwrapped(ray: Any, ready: Any) -> Neighbors:
-    """A worker's result; its error is raised as if it were ours."""
+def _task_result(ray: Any, reference: Any) -> Neighbors:
+    """Return the result of a worker, or raise its error."""
     try:
-        found: Neighbors = ray.get(ready)
+        result: Neighbors = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         raise error.cause or error from None
-    return found
+    return result
 
 
-def _alone(base: Vectors, queries: NDArray[Any], task: Task) -> Neighbors:
-    """What one worker of a cluster does."""
-    return search(base, queries, task)
+def _search_task(base: Vectors, queries: NDArray[Any], task: Task) -> Neighbors:
+    """Search one task in a worker of a cluster."""
+    return search_part(base, queries, task)
 
 
-Progress = Callable[[int, int], None]  # pairs of a query and a row that are done, and all
+PairProgress = Callable[[int, int], None]  # pairs of query and row that are done, and their total

@@ -1,1 +1,1 @@
-"""Engines in processes of their own, asked and timed there."""
+"""Indexes in processes of their own."""

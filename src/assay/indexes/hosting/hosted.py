@@ -1,4 +1,4 @@
-"""An engine in a process of its own: a crash, a hang or a memory eater ends the process and no more."""
+"""An engine in its own process, so that a crash, a hang or excessive memory ends that process only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 import uuid
-from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
@@ -18,26 +17,26 @@ from typing import Any, Self
 import numpy as np
 
 from assay.core.errors import AssayError, EngineError, InputError
+from assay.core.processes import kill_processes, marked_processes, pin_process, private_bytes
+from assay.core.timing import TimedAnswers
 from assay.core.vectors import Vectors
-from assay.indexes.hosting.processes import end, held, marked, threads_of
-from assay.indexes.hosting.timing import Timed
-from assay.indexes.hosting.worker import Built, Described
+from assay.indexes.hosting.worker import BuildResult, EngineDescription
 from assay.indexes.index import Setup
 
-_SOURCES = str(Path(__file__).parents[3])
-_START = (  # a file in this folder may be named as a library is
+_SOURCE_FOLDER = str(Path(__file__).parents[3])
+_START_COMMAND = (  # without the current folder, where a file may have the name of a library
     "import sys; sys.path[:] = [*filter(None, sys.path), {sources!r}]; "
     "from assay.indexes.hosting.worker import main; main({fd})"
 )
-_PAUSE = 0.05  # seconds between two looks at a process
-_THREADS = (
+_POLL_SECONDS = 0.05  # seconds between two checks of a process
+_THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS",
     "LANCE_CPU_THREADS", "VECLIB_MAXIMUM_THREADS", "TOKIO_WORKER_THREADS",
 )  # fmt: skip
 
 
-class Process:
-    """A process that answers one question after another, watched from outside."""
+class EngineProcess:
+    """A process that answers one request after another, within limits of time and memory."""
 
     def __init__(
         self,
@@ -51,127 +50,129 @@ class Process:
         self.memory, self.timeout = memory, timeout
         interpreter = shutil.which(python or sys.executable)
         if interpreter is None:
-            raise InputError(f"there is no interpreter {python}: name one in which the engine is installed")
+            raise InputError(
+                f"there is no Python interpreter {python}: name one in which the engine is installed"
+            )
         self.mark = uuid.uuid4().hex
         self.log = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
-        ours, theirs = socket.socketpair()
+        parent_end, child_end = socket.socketpair()
         self._process = subprocess.Popen(
             [
                 python or sys.executable,
                 "-c",
-                _START.format(sources=_SOURCES, fd=theirs.fileno()),
+                _START_COMMAND.format(sources=_SOURCE_FOLDER, fd=child_end.fileno()),
             ],
-            pass_fds=[theirs.fileno()],
+            pass_fds=[child_end.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=self.log,
             env=_environment(threads, self.mark),
-            start_new_session=True,  # Ctrl-C is for whoever runs the sweep
+            start_new_session=True,  # so that Ctrl-C reaches only the process that runs the sweep
         )
-        _pin(self._process.pid, cpus or processors(threads))
-        theirs.close()
-        self._channel = Connection(ours.detach())
-        self._family: tuple[float, list[int]] = (0.0, [])
-        self._before = 0  # bytes of the log that were printed before the trial
-        self._asked: list[str] = []  # questions that were not answered yet
+        _pin(self._process.pid, cpus or choose_cpus(threads))
+        child_end.close()
+        self._channel = Connection(parent_end.detach())
+        self._cached_pids: tuple[float, list[int]] = (0.0, [])
+        self._log_start = 0  # bytes of the log that were printed before the current trial
+        self._pending: list[str] = []  # requests that have not been answered yet
 
     def pin(self, cpus: tuple[int, ...]) -> None:
-        """Let the process, and those that it started, run on these processors only."""
-        for pid in marked(self.mark, self._process.pid):
-            for thread in threads_of(pid):
-                with suppress(ProcessLookupError):
-                    _pin(thread, cpus)
+        """Restrict the process and those that it started to these processors."""
+        for pid in marked_processes(self.mark, self._process.pid):
+            pin_process(pid, cpus)
 
-    def ask(self, name: str, *arguments: Any) -> Any:
-        """Have something done and wait for the answer."""
-        self.tell(name, *arguments)
-        return self.answer(name)
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a method of the worker and return its result."""
+        self.send(name, *arguments)
+        return self.receive(name)
 
-    def tell(self, name: str, *arguments: Any) -> None:
-        """Have something done, without waiting."""
-        self._asked.append(name)
+    def send(self, name: str, *arguments: Any) -> None:
+        """Send a call to the worker without waiting for its result."""
+        self._pending.append(name)
         try:
             self._channel.send((name, arguments))
         except OSError:
-            raise self._ended(self._asked[0]) from None
+            raise self._exit_error(self._pending[0]) from None
 
-    def answer(self, name: str) -> Any:
-        """The answer to what was told."""
+    def receive(self, name: str) -> Any:
+        """Return the result of the oldest call that was sent."""
         begin = time.monotonic()
-        while not self._channel.poll(_PAUSE):
-            self._watch(name, time.monotonic() - begin)
+        while not self._channel.poll(_POLL_SECONDS):
+            self._check_limits(name, time.monotonic() - begin)
         try:
             status, value = self._channel.recv()
         except (EOFError, OSError):
-            raise self._ended(name) from None
-        del self._asked[0]
+            raise self._exit_error(name) from None
+        del self._pending[0]
         if status == "failed":
-            raise _refusal(*value)
+            raise _to_error(*value)
         return value
 
-    def _watch(self, name: str, seconds: float) -> None:
+    def _check_limits(self, name: str, seconds: float) -> None:
         if self.timeout is not None and seconds > self.timeout:
             self.kill()
-            raise EngineError(f"{name} did not end within {self.timeout:g} s")
-        size = held(self.family()) if self.memory is not None else None
+            raise EngineError(f"{name} did not finish within {self.timeout:g} s")
+        size = private_bytes(self.process_ids()) if self.memory is not None else None
         if size is not None and self.memory is not None and size > self.memory:
             self.kill()
-            taken, allowed = (f"{bytes_ / 2**20:,.0f} MB" for bytes_ in (size, self.memory))
-            raise EngineError(f"{name} took {taken} of memory, and {allowed} are allowed")
+            used_memory, allowed_memory = (f"{bytes_ / 2**20:,.0f} MB" for bytes_ in (size, self.memory))
+            raise EngineError(f"{name} used {used_memory} of memory; the limit is {allowed_memory}")
 
-    def family(self) -> list[int]:
-        """The process and those it started; looked for anew once a second."""
-        at, found = self._family
-        if time.monotonic() - at > 1:
-            found = marked(self.mark, self._process.pid)
-            self._family = (time.monotonic(), found)
-        return found
+    def process_ids(self) -> list[int]:
+        """Return the ids of the process and those it started, at most one second old."""
+        checked_at, pids = self._cached_pids
+        if time.monotonic() - checked_at > 1:
+            pids = marked_processes(self.mark, self._process.pid)
+            self._cached_pids = (time.monotonic(), pids)
+        return pids
 
-    def _ended(self, name: str) -> EngineError:
-        """Why the process is gone."""
+    def _exit_error(self, name: str) -> EngineError:
+        """Return an error that says why the process ended."""
         try:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
             code = None
-        said = self.words()
+        output = self.last_output()
         self.kill()
         return EngineError(
-            f"the process ended during {name} ({_reason(code)})" + (f": {said}" if said else "")
+            f"the process ended during {name} ({_exit_reason(code)})" + (f": {output}" if output else "")
         )
 
     @property
-    def alive(self) -> bool:
-        """Whether the process still answers."""
+    def is_alive(self) -> bool:
+        """Whether the process still runs and can be called."""
         return not self._channel.closed and self._process.poll() is None
 
-    def turn(self) -> None:
-        """Begin a trial: what was printed before is not its reason to fail."""
-        self._before = os.fstat(self.log.fileno()).st_size
+    def skip_log(self) -> None:
+        """Exclude from `last_output` everything printed so far, because it belongs to an earlier trial."""
+        self._log_start = os.fstat(self.log.fileno()).st_size
 
-    def words(self, most: int = 300) -> str:
-        """The last that the engine printed."""
+    def last_output(self, max_length: int = 300) -> str:
+        """Return the last lines that the engine printed."""
         try:
             size = self.log.seek(0, os.SEEK_END)
-            self.log.seek(max(self._before, size - 4000))
+            self.log.seek(max(self._log_start, size - 4000))
             lines = self.log.read().decode(errors="replace").strip().splitlines()
         except ValueError:  # closed
             return ""
-        return " ".join(" ".join(lines[-3:]).split())[-most:]
+        return " ".join(" ".join(lines[-3:]).split())[-max_length:]
 
     def kill(self) -> None:
-        """End the process and every one that it started."""
-        self._process.kill()  # not by its number, which another may have when it is gone
-        end(pid for pid in marked(self.mark, self._process.pid) if pid != self._process.pid)
+        """Kill the process and all processes that it started."""
+        self._process.kill()  # not by id, which another process may have by now
+        kill_processes(
+            pid for pid in marked_processes(self.mark, self._process.pid) if pid != self._process.pid
+        )
         self._process.wait()
         self._channel.close()
         self.log.close()
 
     def close(self) -> None:
-        """Let the engine close, then end what is left; one that is busy is not waited for."""
+        """Close the engine, unless it is busy, then kill its processes."""
         try:
-            if self.alive and not self._asked:
+            if self.is_alive and not self._pending:
                 self.timeout = min(self.timeout or 20, 20)
-                self.ask("close")
+                self.call("close")
         except AssayError:
             pass
         finally:
@@ -184,14 +185,14 @@ class Process:
         self.close()
 
 
-class Hosted(Process):
-    """An index in a process of its own.
+class HostedIndex(EngineProcess):
+    """An index in its own process.
 
     >>> import numpy as np
-    >>> from assay.core.vectors import Held
-    >>> Hosted("no.such", {}, metric="l2", d=2)  # doctest: +IGNORE_EXCEPTION_DETAIL
+    >>> from assay.core.vectors import InMemoryVectors
+    >>> HostedIndex("no.such", {}, metric="l2", d=2)  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    assay.core.errors.InputError: there is no engine 'no.such'; there are …
+    assay.core.errors.InputError: there is no engine 'no.such'; the engines are …
     """
 
     def __init__(
@@ -211,42 +212,44 @@ class Hosted(Process):
         super().__init__(threads=threads, python=python, memory=memory, timeout=timeout, cpus=cpus)
         self.engine = engine
         self._scratch = None if folder else tempfile.TemporaryDirectory()
-        place = Path(folder or self._scratch.name)  # type: ignore[union-attr]
+        index_folder = Path(folder or self._scratch.name)  # type: ignore[union-attr]
         try:
-            self.described: Described = self.ask("describe", engine)
-            if metric not in self.described.metrics:
-                known = ", ".join(self.described.metrics)
-                raise InputError(f"{engine} has no metric {metric}; it has {known}")
-            self.ask("open", engine, build or {}, Setup(metric, d, threads, place.resolve()))
+            self.description: EngineDescription = self.call("describe", engine)
+            if metric not in self.description.metrics:
+                metrics = ", ".join(self.description.metrics)
+                raise InputError(f"{engine} does not support the metric {metric}; it supports {metrics}")
+            self.call("open", engine, build or {}, Setup(metric, d, threads, index_folder.resolve()))
         except BaseException:
             self.close()
             raise
 
-    def build(self, base: Vectors) -> Built:
-        """Build the index of the vectors and save it."""
-        made: Built = self.ask("build", base)
-        return made
+    def build(self, base: Vectors) -> BuildResult:
+        """Build the index of the vectors and save it to its folder."""
+        result: BuildResult = self.call("build", base)
+        return result
 
     def load(self) -> None:
-        """Take up the index that was saved in the folder."""
-        self.ask("load")
+        """Load the index that was saved in its folder."""
+        self.call("load")
 
     def search(
         self, queries: Vectors, k: int, search: dict[str, Any] | None = None, mode: str = "batch"
-    ) -> Timed:
-        """Search in one `batch`, or for one query after another (`single`)."""
-        self.ask("set_search", search or {})
-        return self.timed(queries, k, mode)
+    ) -> TimedAnswers:
+        """Search all queries in one call (`batch`) or one query after another (`single`)."""
+        self.call("set_search", search or {})
+        return self.time_search(queries, k, mode)
 
-    def timed(self, queries: Vectors, k: int, mode: str = "batch") -> Timed:
-        """Search as the last `set_search` says."""
+    def time_search(self, queries: Vectors, k: int, mode: str = "batch") -> TimedAnswers:
+        """Search with the parameters of the last `search` and return the answers with their times."""
         if mode == "single":
-            self.ask("ready", queries, np.arange(len(queries)), k)
-        made: Timed = self.ask(mode) if mode == "single" else self.ask(mode, queries, k)
-        return made
+            self.call("prepare_requests", queries, np.arange(len(queries)), k)
+            answers: TimedAnswers = self.call("search_single")
+        else:
+            answers = self.call("search_batch", queries, k)
+        return answers
 
     def kill(self) -> None:
-        """End the process and forget what it kept."""
+        """Kill the process and delete its temporary folder."""
         super().kill()
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -255,21 +258,23 @@ class Hosted(Process):
 def _environment(threads: int, mark: str) -> dict[str, str]:
     return {
         **os.environ,
-        **dict.fromkeys(_THREADS, str(threads)),
+        **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
         "ASSAY_HOSTED": mark,
         "PYTHONUNBUFFERED": "1",
     }
 
 
-def processors(threads: int, number: int = 0) -> tuple[int, ...]:
-    """As many processors as threads, from the end: the first is busy with everything else.
+def choose_cpus(threads: int, number: int = 0) -> tuple[int, ...]:
+    """Return as many processors as threads, the last ones first: the first serves other processes too.
 
-    Processes with other numbers get others, as far as there are any.
+    Processes with different numbers get different processors as long as there are enough.
     """
     if not hasattr(os, "sched_getaffinity"):
         return ()
-    there = sorted(os.sched_getaffinity(0), reverse=True)
-    return tuple(there[(number * threads + i) % len(there)] for i in range(min(threads, len(there))))
+    available = sorted(os.sched_getaffinity(0), reverse=True)
+    return tuple(
+        available[(number * threads + i) % len(available)] for i in range(min(threads, len(available)))
+    )
 
 
 def _pin(pid: int, cpus: tuple[int, ...]) -> None:
@@ -277,16 +282,16 @@ def _pin(pid: int, cpus: tuple[int, ...]) -> None:
         os.sched_setaffinity(pid, cpus)
 
 
-def _refusal(kind: str, message: str, code: int | None) -> AssayError:
-    """What went wrong in the process, as an error of this one."""
+def _to_error(kind: str, message: str, code: int | None) -> AssayError:
+    """Return an error that was raised in the process as an error of this one."""
     if kind == "EngineError":
         return EngineError(message)
     return InputError(message) if code is not None else EngineError(f"{kind}: {message}")
 
 
-def _reason(code: int | None) -> str:
+def _exit_reason(code: int | None) -> str:
     if code is None:
-        return "it stopped answering"
+        return "it stopped responding"
     if code < 0:
         import signal
 

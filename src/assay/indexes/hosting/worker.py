@@ -1,7 +1,7 @@
-"""The process in which one engine lives: it builds, searches and times when it is told to.
+"""The process of one engine: it builds, searches and measures times on request.
 
-The other end of its socket is `assay.indexes.hosting.hosted`. Only
-NumPy and the engine are loaded here, so that an engine may live in an environment of its own.
+The other end of its socket is `assay.indexes.hosting.hosted`. Only NumPy and the engine are loaded here, so
+that an engine can run in a separate environment.
 """
 
 from __future__ import annotations
@@ -23,32 +23,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core import timing
 from assay.core.errors import EngineError
-from assay.core.vectors import Mapped, Positions, Vectors
-from assay.indexes.engines import Parameter, load, parameters, problems
-from assay.indexes.hosting import timing
-from assay.indexes.hosting.timing import Ask, Ticks, Timed
+from assay.core.parameters import Parameter, keyword_parameters
+from assay.core.timing import SearchOne, Ticks, TimedAnswers
+from assay.core.vectors import MappedVectors, Positions, Vectors
 from assay.indexes.index import Index, Setup
+from assay.indexes.registry import engine_version, load_engine, parameter_problems
 
-_WARM = 0.2, 1.0  # seconds, at least and at most
+_WARM_UP_SECONDS = 0.2, 1.0  # minimum and maximum
 
 
-class Described(NamedTuple):
-    """What an engine says of itself."""
+class EngineDescription(NamedTuple):
+    """The properties and parameters of an engine."""
 
     metrics: tuple[str, ...]
     exact: bool
     holds_gil: bool
-    loads: bool  # it can take up what it saved
-    least: dict[str, Any]
+    can_load: bool  # it can load what it saved
+    smallest_search: dict[str, Any]
     build: dict[str, Parameter]
     search: dict[str, Parameter]
-    version: str  # of the installed package
-    files: tuple[str, ...] = ()  # parameters of building that name a file
+    version: str  # of the installed package, and the digest of the source of an engine that is not of Assay
+    file_parameters: tuple[str, ...] = ()  # parameters for building that name a file
+    family: str = ""  # as declared; "": by its name
 
 
-class Built(NamedTuple):
-    """An index that was built."""
+class BuildResult(NamedTuple):
+    """The time, memory and size of an index that was built."""
 
     seconds: float
     memory_bytes: int | None
@@ -56,132 +58,130 @@ class Built(NamedTuple):
     version: str
 
 
-def describe(name: str) -> Described:
-    """What the engine of a name says of itself."""
-    engine = load(name)
-    return Described(
+def describe(name: str) -> EngineDescription:
+    """Return the properties and parameters of the engine with this name."""
+    engine = load_engine(name)
+    return EngineDescription(
         engine.metrics,
         engine.exact,
         engine.holds_gil,
         engine.load is not Index.load,
-        engine.least,
-        parameters(engine.__init__),
-        parameters(engine.set_search),
-        _installed(engine.package),
-        engine.files,
+        engine.smallest_search,
+        keyword_parameters(engine.__init__),
+        keyword_parameters(engine.set_search),
+        engine_version(name),
+        engine.file_parameters,
+        engine.family,
     )
 
 
-def _installed(package: str) -> str:
-    """The version of a package; nothing where the engine is no package."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(package) if package else ""
-    except PackageNotFoundError:
-        return ""
-
-
 class Worker:
-    """One engine, and what it is asked."""
+    """One engine and the calls that it serves."""
 
     def __init__(self) -> None:
         self.index: Index | None = None
+        self.name = ""  # of the engine
         self._queries: tuple[Any, NDArray[np.float32]] | None = None
-        self._requests: tuple[Ask, Sequence[Any], int, int] | None = None
+        self._requests: tuple[SearchOne, Sequence[Any], int, int] | None = None
 
-    def describe(self, name: str) -> Described:
-        """What the engine of a name says of itself."""
+    def describe(self, name: str) -> EngineDescription:
+        """Return the properties and parameters of the engine with this name."""
         return describe(name)
 
     def problems(self, name: str, build: dict[str, Any], search: dict[str, Any]) -> dict[str, str]:
-        """What is wrong with parameters."""
-        return problems(load(name), build, search)
+        """Return what is wrong with parameters."""
+        return parameter_problems(load_engine(name), build, search)
 
     def open(self, name: str, build: dict[str, Any], setup: Setup) -> None:
-        """Make the index, empty; one that was there is let go."""
+        """Create an empty index and close the previous one."""
         self.close()
-        self.index = load(name)(setup, **build)
+        self.index, self.name = load_engine(name)(setup, **build), name
 
-    def build(self, base: Vectors) -> Built:
-        """Build and save."""
-        index, vectors = self._index(), rows(base)
+    def build(self, base: Vectors) -> BuildResult:
+        """Build the index and save it."""
+        index, vectors = self._index(), map_rows(base)
         index.prepare()
-        before = held_bytes()
+        before = memory_bytes()
         begin = time.perf_counter()
         index.build(vectors)
         seconds = time.perf_counter() - begin
         del vectors
         gc.collect()
-        after = held_bytes()
+        after = memory_bytes()
         index.save()
         size = index.size()
         memory = max(0, after - before) if before is not None and after is not None else None
-        return Built(seconds, memory, size if size is not None else folder_bytes(index), index.version())
+        disk = size if size is not None else folder_bytes(index)
+        return BuildResult(seconds, memory, disk, engine_version(self.name, index.version()))
 
     def load(self) -> None:
-        """Take up what was saved."""
+        """Load the index that was saved."""
         self._index().load()
 
     def set_search(self, search: dict[str, Any]) -> None:
-        """Set how the following searches are made."""
+        """Set the parameters of the searches that follow."""
         self._index().set_search(**search)
 
-    def warm(self, queries: Vectors, k: int, n: int | None, batch: bool) -> None:
-        """Search for the first n queries, which is not timed; what fails here is not counted.
+    def warm_up(self, queries: Vectors, k: int, n: int | None, batch: bool) -> None:
+        """Search for the first n queries without timing them; errors are ignored.
 
-        None: for each query, as far as one gets in a second, and where they are soon through, again. After a
-        whole pass everything is where the searches that follow look for it; but where a processor slept, it
-        takes some tenths of a second to be as fast as it is.
-        A batch is warmed up by batches: of what is asked for, or by ones that grow while there is time.
+        If n is None, all queries are searched, for at most one second, and repeatedly for at least 0.2 s,
+        because a processor that was idle needs some tenths of a second to reach its full speed.
+        A batch is warmed up by batches: of n queries, or by batches that grow while there is time.
         """
-        found, begin = self._rows(queries)[:n].copy(), time.monotonic()
-        (least, most), wanted = (_WARM, len(found)) if n is None else ((0.0, math.inf), n)
-        done, gone, size = 0, 0.0, len(found) if batch and n is not None else 1
-        while gone <= most and (done < wanted or gone < least):
-            at = done % len(found)
-            block = found[at : at + size][: wanted - done if n is not None else None]
+        rows, begin = self._rows(queries)[:n].copy(), time.monotonic()
+        (min_seconds, max_seconds), count = (
+            (_WARM_UP_SECONDS, len(rows)) if n is None else ((0.0, math.inf), n)
+        )
+        search_count, elapsed_seconds, size = 0, 0.0, len(rows) if batch and n is not None else 1
+        while elapsed_seconds <= max_seconds and (search_count < count or elapsed_seconds < min_seconds):
+            at = search_count % len(rows)
+            block = rows[at : at + size][: count - search_count if n is not None else None]
             with suppress(Exception):
                 self._index().search(block, k)
-            done += len(block)
-            before, gone = gone, time.monotonic() - begin
+            search_count += len(block)
+            previous, elapsed_seconds = elapsed_seconds, time.monotonic() - begin
             if batch and n is None:
-                fit = (most - gone) * len(block) / max(gone - before, 1e-9)
-                size = max(1, int(min(2 * size, fit, len(found))))
+                affordable = (
+                    (max_seconds - elapsed_seconds) * len(block) / max(elapsed_seconds - previous, 1e-9)
+                )
+                size = max(1, int(min(2 * size, affordable, len(rows))))
 
-    def batch(self, queries: Vectors, k: int) -> Timed:
-        """All queries in one call."""
-        return timing.batch(self._index().search, self._rows(queries).copy(), k)
+    def search_batch(self, queries: Vectors, k: int) -> TimedAnswers:
+        """Search all queries in one call."""
+        return timing.time_batch(self._index().search, self._rows(queries).copy(), k)
 
-    def ready(self, queries: Vectors, numbers: Positions, k: int, clients: int = 1) -> None:
-        """Lay out the queries of these numbers as requests of so many clients, before any clock runs."""
-        self._requests = None  # the last ones are let go first
-        ask, each = self._index().requests(self._rows(queries)[numbers], k, clients)
-        if len(each) != len(numbers):
-            raise EngineError(f"{len(numbers):,} queries were to be laid out; requests made {len(each):,}")
-        self._requests = ask, each, k, clients
+    def prepare_requests(self, queries: Vectors, numbers: Positions, k: int, clients: int = 1) -> None:
+        """Prepare the queries with these numbers as requests of clients; this is not timed."""
+        self._requests = None  # free the previous ones first
+        search, items = self._index().requests(self._rows(queries)[numbers], k, clients)
+        if len(items) != len(numbers):
+            raise EngineError(
+                f"requests() returned {len(items):,} items for {len(numbers):,} queries; expected one each"
+            )
+        self._requests = search, items, k, clients
         gc.collect()
 
-    def single(self, start: int = 0) -> Timed:
-        """The requests one after another."""
+    def search_single(self, start: int = 0) -> TimedAnswers:
+        """Send the prepared requests one after another."""
         assert self._requests is not None
-        return timing.closed(*self._requests, start)
+        return timing.time_closed_loop(*self._requests, start)
 
-    def scheduled(self, start: int, due: Ticks) -> Timed:
-        """The requests, each when it is due."""
+    def search_scheduled(self, start: int, due: Ticks) -> TimedAnswers:
+        """Send each prepared request when it is due."""
         assert self._requests is not None
-        return timing.scheduled(*self._requests, start, due)
+        return timing.time_schedule(*self._requests, start, due)
 
     def remark(self, queries: Vectors) -> str:
-        """What the engine has to say of the searches for these queries."""
+        """Return the remark of the engine about the searches for these queries."""
         return self._index().remark(self._rows(queries))
 
-    def cpu(self) -> float:
-        """The seconds of processor time spent so far."""
+    def cpu_seconds(self) -> float:
+        """Return the seconds of processor time used so far."""
         return time.process_time()
 
     def close(self) -> None:
-        """Let the engine go."""
+        """Close the index."""
         index, self.index = self.index, None
         if index is not None:
             index.close()
@@ -191,49 +191,49 @@ class Worker:
         return self.index
 
     def _rows(self, queries: Vectors) -> NDArray[np.float32]:
-        """The queries in memory, kept, since they are asked again and again.
+        """Return the queries as an array, cached because the same queries are searched repeatedly.
 
-        An engine gets copies of them: some write into what they are given.
+        Engines receive copies, because some write to their input.
         """
         key = getattr(queries, "path", None)
         if key is None or self._queries is None or self._queries[0] != key:
-            self._queries = (key, np.array(queries.whole(), np.float32, order="C"))
+            self._queries = (key, np.array(queries.to_matrix(), np.float32, order="C"))
         return self._queries[1]
 
 
-def rows(vectors: Vectors) -> NDArray[np.float32]:
-    """Vectors as engines take them; a file of float32 is mapped, not copied.
+def map_rows(vectors: Vectors) -> NDArray[np.float32]:
+    """Return the vectors as a float32 array; a file of float32 is mapped, not copied.
 
-    The mapping is private, and can be written to: some engines refuse or crash on arrays that cannot.
+    The mapping is private and writable, because some engines refuse or crash on read-only arrays.
     """
-    if type(vectors) is Mapped and vectors.dtype == np.float32 and not vectors.lead:
+    if type(vectors) is MappedVectors and vectors.dtype == np.float32 and not vectors.row_prefix:
         return np.asarray(np.memmap(vectors.path, np.float32, "c", vectors.offset, vectors.shape))
-    return np.ascontiguousarray(vectors.whole(), np.float32)
+    return np.ascontiguousarray(vectors.to_matrix(), np.float32)
 
 
-def held_bytes() -> int | None:
-    """The memory that this process and its children hold of their own, mapped files left out."""
-    from assay.indexes.hosting.processes import held, marked
+def memory_bytes() -> int | None:
+    """Return the private memory of this process and its children, without mapped files."""
+    from assay.core.processes import marked_processes, private_bytes
 
-    return held(marked(os.environ.get("ASSAY_HOSTED", ""), os.getpid()))
+    return private_bytes(marked_processes(os.environ.get("ASSAY_HOSTED", ""), os.getpid()))
 
 
 def folder_bytes(index: Index) -> int | None:
-    """The bytes of what an index saved; None where it saved nothing."""
+    """Return the bytes of the files that an index saved, or None if it saved nothing."""
     files = [path for path in Path(index.setup.folder).rglob("*") if path.is_file()]
-    return sum(_on_disk(path.stat()) for path in files) if files else None
+    return sum(_allocated_bytes(path.stat()) for path in files) if files else None
 
 
-def _on_disk(file: os.stat_result) -> int:
-    """The bytes of a file that are kept; holes in it are not."""
+def _allocated_bytes(file: os.stat_result) -> int:
+    """Return the bytes of a file that are allocated on disk, without holes."""
     return min(file.st_size, getattr(file, "st_blocks", file.st_size) * 512)
 
 
 def main(fd: int) -> None:
-    """Do what is asked until the other end closes."""
+    """Serve calls until the other end closes the connection."""
     _end_with_parent()
-    _end_first()
-    os.dup2(2, 1)  # engines print; what they print goes to the log
+    _raise_oom_score()
+    os.dup2(2, 1)  # what engines print goes to the log
     channel = Connection(fd)
     worker = Worker()
     while True:
@@ -247,19 +247,19 @@ def main(fd: int) -> None:
             traceback.print_exc()
             answer = (
                 "failed",
-                (type(error).__name__, timing.words(error), getattr(error, "exit_code", None)),
+                (type(error).__name__, timing.error_text(error), getattr(error, "exit_code", None)),
             )
         channel.send(answer)
-    os._exit(0)  # engines that hang in their own destructors do not matter any more
+    os._exit(0)  # some engines hang in their destructors
 
 
-def _end_first() -> None:
-    """Where the machine has no memory left, the engine is ended and not the sweep; Linux can be told so."""
+def _raise_oom_score() -> None:
+    """Make Linux kill this process, not the sweep, when the machine runs out of memory."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _end_with_parent() -> None:
-    """Do not go on building when whoever asked for it was killed; only Linux can do that."""
+    """End this process when its parent is killed; only Linux supports this."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

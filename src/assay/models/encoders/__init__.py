@@ -1,1 +1,1 @@
-"""The encoders, one file each, loaded when they are named."""
+"""Encoders: one file each, imported when it is named."""

@@ -13,52 +13,59 @@ from sklearn.preprocessing import normalize
 from assay.core.digests import digest_of
 from assay.core.errors import InputError
 from assay.models.encoder import Encoder
-from assay.models.model import library
-
-TOKEN = r"(?u)\w+(?:[-.]\w+)*"  # keeps codes and versions whole: tk-1207, 6.4
+from assay.models.languages import AUTO, WordAnalyzer, check_language
+from assay.models.model import library_version
 
 
 class LSA(Encoder):
-    """Vectors of unit length, learnt from the documents; a text of unknown words only is all zeros."""
+    """Vectors of unit length, fitted to the documents; a text of unknown words is a vector of zeros.
+
+    Words are stemmed, and stop words left out, in the language of the documents, as in BM25.
+    """
 
     name = "lsa"
 
-    def __init__(self, *, dimensions: int = 150, seed: int = 0) -> None:
+    def __init__(self, *, dimensions: int = 150, seed: int = 0, language: str = AUTO) -> None:
         super().__init__()
+        check_language(language)
         self.dimensions, self.seed = dimensions, seed
-        self._learnt: tuple[TfidfVectorizer, TruncatedSVD] | None = None
+        self.language = self._language_setting = language  # `fit` chooses one for `auto`
+        self._fitted_model: tuple[TfidfVectorizer, TruncatedSVD] | None = None
         self._documents = ""
 
     def fit(self, texts: Sequence[str]) -> None:
-        """Learn the words and the space from the documents."""
-        words = TfidfVectorizer(token_pattern=TOKEN, sublinear_tf=True)
+        """Fit the vocabulary and the dimensions to the documents."""
+        analyzer = WordAnalyzer(self._language_setting, texts)
+        self.language = analyzer.language
+        vectorizer = TfidfVectorizer(analyzer=analyzer.words, sublinear_tf=True)
         try:
-            table = words.fit_transform(texts)
-        except ValueError:  # no text, or no word in any
-            raise InputError(f"lsa learns from the words of documents, found none in {len(texts)}") from None
+            table = vectorizer.fit_transform(texts)
+        except ValueError:  # no text, or no word in any text
+            raise InputError(f"lsa is fitted to the words of documents, found none in {len(texts)}") from None
         if min(table.shape) < 2:
             raise InputError(
                 f"lsa needs two documents and two words, found {' and '.join(map(str, table.shape))}"
             )
-        space = TruncatedSVD(min(self.dimensions, min(table.shape) - 1), random_state=self.seed)
-        space.fit(table)
-        self._learnt, self.d = (words, space), space.n_components
+        svd = TruncatedSVD(min(self.dimensions, min(table.shape) - 1), random_state=self.seed)
+        svd.fit(table)
+        self._fitted_model, self.d = (vectorizer, svd), svd.n_components
         self._documents = digest_of("".join(digest_of(text.encode()) for text in texts).encode())
 
     def vectors(self, texts: list[str], role: str) -> NDArray[Any]:
-        """One row of each text; both roles are read alike."""
-        if self._learnt is None:
-            raise InputError("lsa has learnt nothing yet: call fit with the documents first")
-        words, space = self._learnt
-        made: NDArray[Any] = normalize(space.transform(words.transform(texts)))
-        return made
+        """Return one row for each text; the role makes no difference."""
+        if self._fitted_model is None:
+            raise InputError("lsa is not fitted: call fit with the documents first")
+        vectorizer, svd = self._fitted_model
+        vectors: NDArray[Any] = normalize(svd.transform(vectorizer.transform(texts)))
+        return vectors
 
     def configuration(self) -> Mapping[str, Any]:
-        """The parameters, and the documents it learnt from by their digest."""
+        """Return the parameters, and the digest of the documents."""
         return {
             "name": self.name,
             "dimensions": self.dimensions,
             "seed": self.seed,
+            "language": self.language,
             "documents": self._documents,
-            "version": library("scikit-learn"),
+            "version": library_version("scikit-learn"),
         }

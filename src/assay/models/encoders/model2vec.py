@@ -1,4 +1,4 @@
-"""Model2Vec: static word vectors distilled from a sentence model, of a folder or the Hugging Face hub."""
+"""Model2Vec: static word vectors distilled from a sentence model, from a folder or the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from assay.models.digests import digest_of_parts, named
 from assay.models.encoder import Encoder
-from assay.models.model import library
+from assay.models.model import library_version
+from assay.models.weights import digest_of_parts, model_name
 
 
 class Model2Vec(Encoder):
-    """The mean of the vectors of a text's tokens; of unit length where the model says so."""
+    """The mean of the vectors of the tokens of a text; of unit length if the model says so."""
 
     name = "model2vec"
 
@@ -23,29 +23,29 @@ class Model2Vec(Encoder):
         from model2vec import StaticModel
 
         super().__init__()
-        self.model = named(model)
+        self.model = model_name(model)
         self._model = StaticModel.from_pretrained(model, force_download=False)
-        self._encoding = Lock()  # it sets its tokenizer at every call, which two threads may not
+        self._encode_lock = Lock()  # every call changes the tokenizer, which is not thread-safe
         self.d = self._model.dim
 
     def vectors(self, texts: list[str], role: str) -> NDArray[Any]:
-        """One row of each text; both roles are read alike."""
-        with self._encoding:
-            made: NDArray[Any] = self._model.encode(texts)
-        return made
+        """Return one row for each text; the role makes no difference."""
+        with self._encode_lock:
+            vectors: NDArray[Any] = self._model.encode(texts)
+        return vectors
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model with its weights by their digest."""
+        """Return the model with the digest of its weights."""
         return {
             "name": self.name,
             "model": self.model,
             "dimensions": self.d,
             "weights": self._weights,
-            "version": library("model2vec"),
+            "version": library_version("model2vec"),
         }
 
     @cached_property
     def _weights(self) -> str:
-        found = (self._model.embedding, self._model.weights, self._model.token_mapping)
-        arrays = [part for part in found if part is not None]
+        candidates = (self._model.embedding, self._model.weights, self._model.token_mapping)
+        arrays = [part for part in candidates if part is not None]
         return digest_of_parts([*arrays, self._model.tokenizer.to_str(), str(self._model.normalize)])

@@ -1,4 +1,4 @@
-"""An ONNX model with its tokenizer, of a local folder: `model.onnx` and `tokenizer.json`."""
+"""ONNX models with their tokenizer, in a local folder: `model.onnx` and `tokenizer.json`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from assay.core.errors import InputError
-from assay.models.digests import digest_of_parts
-from assay.models.encoder import Encoder, Prefixes, unit
-from assay.models.model import library
+from assay.models.encoder import Encoder, Prefixes, unit_rows
+from assay.models.model import library_version
+from assay.models.weights import digest_of_parts
 
 POOLINGS = ("mean", "cls")
 
@@ -39,43 +39,43 @@ class ONNX(Encoder):
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
-            raise InputError(f"pooling is one of {', '.join(POOLINGS)}, found {pooling!r}")
+            raise InputError(f"pooling: expected one of {', '.join(POOLINGS)}, found {pooling!r}")
         self.folder, self.pooling, self.normalize, self.batch = Path(folder), pooling, normalize, batch
         self.max_tokens, self.prefixes = max_tokens, Prefixes(query_prefix, document_prefix)
-        self._files = [_found(self.folder / name) for name in (file, "tokenizer.json")]
+        self._files = [_require_file(self.folder / name) for name in (file, "tokenizer.json")]
         self._session = onnxruntime.InferenceSession(str(self._files[0]), providers=["CPUExecutionProvider"])
-        self._inputs = [put.name for put in self._session.get_inputs()]
+        self._inputs = [model_input.name for model_input in self._session.get_inputs()]
         self._tokenizer = Tokenizer.from_file(str(self._files[1]))
         self._tokenizer.enable_truncation(max_tokens)
-        self._tokenizer.enable_padding(**_padding(self._tokenizer.padding))
+        self._tokenizer.enable_padding(**_padding_options(self._tokenizer.padding))
 
     def vectors(self, texts: list[str], role: str) -> NDArray[Any]:
-        """One row of each text."""
-        texts = self.prefixes.added(texts, role)
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))  # alike in length: less padding
+        """Return one row for each text."""
+        texts = self.prefixes.add_to(texts, role)
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # similar lengths need less padding
         rows = [
-            self._pooled([texts[i] for i in order[at : at + self.batch]])
-            for at in range(0, len(order), self.batch)
+            self._encode_batch([texts[i] for i in order[start : start + self.batch]])
+            for start in range(0, len(order), self.batch)
         ]
-        made = np.concatenate(rows)
-        back: NDArray[Any] = np.empty_like(made)
-        back[order] = made
-        return back
+        sorted_vectors = np.concatenate(rows)
+        vectors: NDArray[Any] = np.empty_like(sorted_vectors)
+        vectors[order] = sorted_vectors
+        return vectors
 
-    def _pooled(self, texts: list[str]) -> NDArray[Any]:
-        read = self._tokenizer.encode_batch(texts)
-        mask = np.array([one.attention_mask for one in read], np.int64)
-        known = {
-            "input_ids": np.array([one.ids for one in read], np.int64),
+    def _encode_batch(self, texts: list[str]) -> NDArray[Any]:
+        encodings = self._tokenizer.encode_batch(texts)
+        mask = np.array([encoding.attention_mask for encoding in encodings], np.int64)
+        inputs = {
+            "input_ids": np.array([encoding.ids for encoding in encodings], np.int64),
             "attention_mask": mask,
-            "token_type_ids": np.array([one.type_ids for one in read], np.int64),
+            "token_type_ids": np.array([encoding.type_ids for encoding in encodings], np.int64),
         }
-        output = self._session.run(None, {name: known[name] for name in self._inputs})[0]
-        rows = output if output.ndim == 2 else _pooled(output, mask, self.pooling)
-        return unit(rows) if self.normalize else rows
+        output = self._session.run(None, {name: inputs[name] for name in self._inputs})[0]
+        rows = output if output.ndim == 2 else _pool(output, mask, self.pooling)
+        return unit_rows(rows) if self.normalize else rows
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model with its pooling and prefixes, and its files by their digest."""
+        """Return the model with its pooling and prefixes, and the digest of its files."""
         return {
             "name": self.name,
             "model": self.folder.name,
@@ -84,7 +84,7 @@ class ONNX(Encoder):
             "max_tokens": self.max_tokens,
             "prefixes": self.prefixes._asdict(),
             "weights": self._weights,
-            "version": library("onnxruntime"),
+            "version": library_version("onnxruntime"),
         }
 
     @cached_property
@@ -92,24 +92,26 @@ class ONNX(Encoder):
         return digest_of_parts(path.read_bytes() for path in self._files)
 
 
-def _found(path: Path) -> Path:
+def _require_file(path: Path) -> Path:
     if not path.is_file():
-        raise InputError(f"an ONNX model is a folder with model.onnx and tokenizer.json; {path} is not there")
+        raise InputError(f"expected a folder with model.onnx and tokenizer.json; there is no {path}")
     return path
 
 
-def _padding(own: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The model's own padding, but each batch only as long as its longest text."""
-    kept = {
-        key: value for key, value in (own or {}).items() if key.startswith("pad_") and "multiple" not in key
+def _padding_options(model_padding: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the padding of the model, with each batch only as long as its longest text."""
+    options = {
+        key: value
+        for key, value in (model_padding or {}).items()
+        if key.startswith("pad_") and "multiple" not in key
     }
-    return {**kept, "length": None}
+    return {**options, "length": None}
 
 
-def _pooled(output: NDArray[Any], mask: NDArray[np.int64], pooling: str) -> NDArray[Any]:
+def _pool(output: NDArray[Any], mask: NDArray[np.int64], pooling: str) -> NDArray[Any]:
     if pooling == "cls":
-        made: NDArray[Any] = output[:, 0]
-        return made
+        first_token: NDArray[Any] = output[:, 0]
+        return first_token
     weights = mask[:, :, None].astype(output.dtype)
     mean: NDArray[Any] = (output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
     return mean

@@ -1,4 +1,4 @@
-"""An endpoint that speaks OpenAI's /v1/embeddings, as many servers do."""
+"""Endpoints with OpenAI's /v1/embeddings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.models.encoder import Encoder, Prefixes
-from assay.models.http import Client, Settings
-from assay.models.model import ModelError, Usage
+from assay.models.endpoint import EndpointSettings, ModelEndpoint, parse_items, read_count
+from assay.models.model import Usage
+from assay.remote.errors import RemoteError
 
 
 class OpenAI(Encoder):
-    """What the endpoint answers; an empty text is sent as a blank, since many refuse an empty one."""
+    """Vectors of an endpoint; an empty text is sent as a space, since many endpoints refuse empty ones."""
 
     name = "openai"
 
@@ -34,29 +35,31 @@ class OpenAI(Encoder):
         document_prefix: str = "",
     ) -> None:
         super().__init__()
-        self.model, self.dimensions, self.price = model, dimensions, price  # the price of 1M tokens
+        self.model, self.dimensions, self.price = model, dimensions, price  # the price per 1M tokens
         self.batch, self.batch_characters, self.d = batch, batch_characters, dimensions
         self.prefixes = Prefixes(query_prefix, document_prefix)
-        self._client = Client(Settings(base_url, key_env, timeout, retries))
+        self._client = ModelEndpoint(EndpointSettings(base_url, key_env, timeout, retries))
 
     def vectors(self, texts: list[str], role: str) -> NDArray[Any]:
-        """One row of each text, asked for in batches."""
-        asked = [text or " " for text in self.prefixes.added(texts, role)]
-        rows = [self._embedded(batch) for batch in batches(asked, self.batch, self.batch_characters)]
+        """Return one row for each text, requested in batches."""
+        inputs = [text or " " for text in self.prefixes.add_to(texts, role)]
+        batches = split_batches(inputs, self.batch, self.batch_characters)
+        rows = [self._embed_batch(batch) for batch in batches]
         if len({part.shape[1] for part in rows}) > 1:
-            raise ModelError("malformed", "the endpoint answered with vectors of several dimensions")
+            raise RemoteError("malformed", "the endpoint answered with vectors of several dimensions")
         return np.concatenate(rows)
 
-    def _embedded(self, texts: list[str]) -> NDArray[Any]:
+    def _embed_batch(self, texts: list[str]) -> NDArray[Any]:
         body: dict[str, Any] = {"model": self.model, "input": texts, "encoding_format": "float"}
         if self.dimensions:
             body["dimensions"] = self.dimensions
-        answer = self._client.post("/embeddings", body)
-        self.used(paid(answer, self.price))
-        return _rows(answer, len(texts))
+        response = self._client.post("/embeddings", body)
+        tokens = read_count(response, "usage.total_tokens", is_required=self.price is not None)
+        self.add_usage(Usage(tokens, 1, tokens * (self.price or 0) / 1e6))
+        return parse_items(response, "data", "embedding", len(texts), _to_matrix)
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model and where it is asked, without the key."""
+        """Return the model and its endpoint, without the key."""
         return {
             "name": self.name,
             "model": self.model,
@@ -66,7 +69,7 @@ class OpenAI(Encoder):
         }
 
     def identity(self) -> Mapping[str, Any]:
-        """The same, with the price where there is one."""
+        """Return the configuration with the price if it is set."""
         return {**self.configuration(), **({} if self.price is None else {"price": self.price})}
 
     def close(self) -> None:
@@ -74,42 +77,26 @@ class OpenAI(Encoder):
         self._client.close()
 
 
-def batches(texts: list[str], count: int, characters: int) -> Iterator[list[str]]:
-    """Texts in batches of at most so many texts and characters; a longer text stands alone.
+def split_batches(texts: list[str], max_texts: int, max_characters: int) -> Iterator[list[str]]:
+    """Yield batches of at most so many texts and characters; a longer text is a batch of its own.
 
-    >>> list(batches(["aa", "b", "cccc", "d"], 2, 3))
+    >>> list(split_batches(["aa", "b", "cccc", "d"], 2, 3))
     [['aa', 'b'], ['cccc'], ['d']]
     """
-    made: list[str] = []
+    batch: list[str] = []
     size = 0
     for text in texts:
-        if made and (len(made) == count or size + len(text) > characters):
-            yield made
-            made, size = [], 0
-        made.append(text)
+        if batch and (len(batch) == max_texts or size + len(text) > max_characters):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
         size += len(text)
-    if made:
-        yield made
+    if batch:
+        yield batch
 
 
-def paid(answer: Any, price: float | None) -> Usage:
-    """What a request used, as the endpoint counts it; with a price it must say so."""
-    told = answer.get("usage") if isinstance(answer, dict) else None
-    tokens = told.get("total_tokens") if isinstance(told, dict) else None
-    if price is not None and not isinstance(tokens, int):
-        raise ModelError(
-            "malformed", "the endpoint does not say usage.total_tokens: no cost; leave out price"
-        )
-    return Usage(tokens or 0, 1, (tokens or 0) * (price or 0) / 1e6)
-
-
-def _rows(answer: Any, count: int) -> NDArray[Any]:
-    """The vectors in the order of the texts, whatever the order of the answer."""
-    try:
-        found = {int(item["index"]): item["embedding"] for item in answer["data"]}
-        rows = np.array([found[at] for at in range(count)], np.float64)
-        if len(answer["data"]) == count and rows.ndim == 2:
-            return rows
-    except (KeyError, TypeError, ValueError):
-        pass
-    raise ModelError("malformed", f"expected data with {count} embeddings, index 0 to {count - 1}, once each")
+def _to_matrix(vectors: list[Any]) -> NDArray[Any]:
+    rows = np.array(vectors, np.float64)
+    if rows.ndim != 2:
+        raise ValueError("expected vectors of numbers")
+    return rows

@@ -1,4 +1,4 @@
-"""Sentence Transformers: sentence models of a folder or the Hugging Face hub."""
+"""Sentence Transformers: sentence models from a folder or the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from assay.models.digests import digest_of_module, named
 from assay.models.encoder import Encoder, Prefixes
-from assay.models.model import library
+from assay.models.model import library_version
+from assay.models.weights import digest_of_module, model_name
 
 
 class SentenceTransformers(Encoder):
-    """What the model makes of a text, after its own prompts unless other prefixes are given."""
+    """Vectors of a sentence model, after its own prompts unless prefixes are given."""
 
     name = "sentence_transformers"
 
@@ -33,36 +33,36 @@ class SentenceTransformers(Encoder):
         from sentence_transformers import SentenceTransformer
 
         super().__init__()
-        self.model, self.batch = named(model), batch
+        self.model, self.batch = model_name(model), batch
         self._model = SentenceTransformer(
             model, revision=revision, device=device, local_files_only=local_only
         )
-        own = self._model.prompts
-        query = own.get("query", "") if query_prefix is None else query_prefix
+        prompts = self._model.prompts
+        query = prompts.get("query", "") if query_prefix is None else query_prefix
         self.prefixes = Prefixes(
-            query, own.get("document", "") if document_prefix is None else document_prefix
+            query, prompts.get("document", "") if document_prefix is None else document_prefix
         )
-        self._encoding = Lock()  # its tokenizer is set at every call, which two threads may not
+        self._encode_lock = Lock()  # every call changes the tokenizer, which is not thread-safe
 
     def vectors(self, texts: list[str], role: str) -> NDArray[Any]:
-        """One row of each text."""
-        with self._encoding:
-            made: NDArray[Any] = self._model.encode(
+        """Return one row for each text."""
+        with self._encode_lock:
+            vectors: NDArray[Any] = self._model.encode(
                 texts,
-                prompt=self.prefixes.of(role),  # empty: none, not even the model's default
+                prompt=self.prefixes.for_role(role),  # empty: not even the default of the model
                 batch_size=self.batch,
                 show_progress_bar=False,
             )
-        return made
+        return vectors
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model with its prefixes, and its weights by their digest."""
+        """Return the model with its prefixes, and the digest of its weights."""
         return {
             "name": self.name,
             "model": self.model,
             "prefixes": self.prefixes._asdict(),
             "weights": self._weights,
-            "version": library("sentence-transformers"),
+            "version": library_version("sentence-transformers"),
         }
 
     @cached_property

@@ -1,4 +1,4 @@
-"""WordLlama: static word vectors whose weights come inside the package; nothing is downloaded."""
+"""WordLlama: static word vectors whose weights are in the package; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from assay.core.errors import InputError
-from assay.models.digests import digest_of_parts
 from assay.models.encoder import Encoder
-from assay.models.model import library
+from assay.models.model import library_version
+from assay.models.weights import digest_of_parts
 
 DIMENSIONS = (64, 128, 256)
 
 
 class WordLlama(Encoder):
-    """The mean of the vectors of a text's tokens."""
+    """The mean of the vectors of the tokens of a text."""
 
     name = "wordllama"
 
@@ -28,25 +28,25 @@ class WordLlama(Encoder):
         super().__init__()
         if dimensions not in DIMENSIONS:
             raise InputError(f"dimensions: expected {', '.join(map(str, DIMENSIONS))}, found {dimensions}")
-        with _logging_kept():
+        with _preserve_logging():
             import wordllama
-        # the package looks for its tokenizer in a folder of the user, unless it is told its own
+        # by default the package looks for its tokenizer in a folder of the user
         folder = Path(wordllama.__file__).parent
         self._model = wordllama.WordLlama.load(trunc_dim=dimensions, cache_dir=folder, disable_download=True)
         self.d = dimensions
 
     def vectors(self, texts: list[str], role: str) -> NDArray[Any]:
-        """One row of each text; both roles are read alike."""
-        made: NDArray[Any] = self._model.embed(texts, norm=False)
-        return made
+        """Return one row for each text; the role makes no difference."""
+        vectors: NDArray[Any] = self._model.embed(texts, norm=False)
+        return vectors
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model with its weights by their digest."""
+        """Return the model with the digest of its weights."""
         return {
             "name": self.name,
             "dimensions": self.d,
             "weights": self._weights,
-            "version": library("wordllama"),
+            "version": library_version("wordllama"),
         }
 
     @cached_property
@@ -55,8 +55,8 @@ class WordLlama(Encoder):
 
 
 @contextmanager
-def _logging_kept() -> Iterator[None]:
-    """The package sets up the logging of the whole process when it is imported: undo that."""
+def _preserve_logging() -> Iterator[None]:
+    """Undo the logging configuration that the import of the package makes for the whole process."""
     root = logging.getLogger()
     level, handlers = root.level, root.handlers[:]
     try:

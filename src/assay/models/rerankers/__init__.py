@@ -1,1 +1,1 @@
-"""The rerankers, one file each, loaded when they are named."""
+"""Rerankers: one file each, imported when it is named."""

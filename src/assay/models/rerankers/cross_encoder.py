@@ -1,4 +1,4 @@
-"""Cross-encoders of Sentence Transformers: query and text are read together."""
+"""Cross-encoders of Sentence Transformers: a model reads the query and the text together."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from assay.models.digests import digest_of_module, named
-from assay.models.model import ModelError, library
+from assay.models.model import library_version
 from assay.models.reranker import Reranker
+from assay.models.weights import digest_of_module, model_name
+from assay.remote.errors import RemoteError
 
 
 class CrossEncoder(Reranker):
-    """The score that the model gives to each pair of query and text."""
+    """Scores each pair of query and text by a cross-encoder."""
 
     name = "cross_encoder"
 
@@ -32,34 +33,33 @@ class CrossEncoder(Reranker):
         import sentence_transformers
 
         super().__init__()
-        self.model, self.revision, self.max_tokens, self.batch = named(model), revision, max_tokens, batch
+        self.model, self.revision = model_name(model), revision
+        self.max_tokens, self.batch = max_tokens, batch
         self._model = sentence_transformers.CrossEncoder(
             model, revision=revision, device=device, max_length=max_tokens, local_files_only=local_only
         )
-        self._scoring = Lock()  # its tokenizer is set at every call, which two threads may not
+        self._predict_lock = Lock()  # every call changes the tokenizer, which is not thread-safe
 
-    def scored(self, query: str, texts: list[str]) -> list[float]:
-        """The score of each text."""
+    def score_texts(self, query: str, texts: list[str]) -> list[float]:
+        """Return the score of each text."""
         pairs = [(query, text) for text in texts]
-        with self._scoring:
-            made = np.asarray(
-                self._model.predict(pairs, batch_size=self.batch, show_progress_bar=False), np.float64
-            )
-        if made.ndim != 1:
-            raise ModelError(
-                "malformed", f"{self.model} has {made.shape[1]} outputs a pair, expected one score"
-            )
-        return [float(score) for score in made]
+        with self._predict_lock:
+            output = self._model.predict(pairs, batch_size=self.batch, show_progress_bar=False)
+        scores = np.asarray(output, np.float64)
+        if scores.ndim != 1:
+            reason = f"{self.model} has {scores.shape[1]} outputs for each pair, expected one score"
+            raise RemoteError("malformed", reason)
+        return [float(score) for score in scores]
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model and its version, and its weights by their digest."""
+        """Return the model and its version, and the digest of its weights."""
         return {
             "name": self.name,
             "model": self.model,
             "revision": self.revision,
             "max_tokens": self.max_tokens,
             "weights": self._weights,
-            "version": library("sentence-transformers"),
+            "version": library_version("sentence-transformers"),
         }
 
     @cached_property

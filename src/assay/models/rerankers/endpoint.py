@@ -1,17 +1,17 @@
-"""An endpoint that speaks /v1/rerank as Cohere and Jina do."""
+"""Endpoints with the /v1/rerank of Cohere and Jina."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from assay.models.http import Client, Settings
-from assay.models.model import ModelError, Usage
+from assay.models.endpoint import EndpointSettings, ModelEndpoint, parse_items, read_count
+from assay.models.model import Usage
 from assay.models.reranker import Reranker
 
 
-class Endpoint(Reranker):
-    """The relevance that the endpoint gives to each text."""
+class EndpointReranker(Reranker):
+    """Scores each text by the relevance that the endpoint returns."""
 
     name = "endpoint"
 
@@ -28,33 +28,34 @@ class Endpoint(Reranker):
     ) -> None:
         super().__init__()
         self.model, self.batch = model, batch
-        self.price, self.price_searches = price, price_searches  # of 1M tokens, of 1,000 searches
-        self._client = Client(Settings(base_url, key_env, timeout))
+        self.price, self.price_searches = price, price_searches  # per 1M tokens, per 1,000 searches
+        self._client = ModelEndpoint(EndpointSettings(base_url, key_env, timeout))
 
-    def scored(self, query: str, texts: list[str]) -> list[float]:
-        """The score of each text, asked for in batches."""
-        parts = (texts[at : at + self.batch] for at in range(0, len(texts), self.batch))
-        return [score for part in parts for score in self._ranked(query, part)]
+    def score_texts(self, query: str, texts: list[str]) -> list[float]:
+        """Return the score of each text, requested in batches."""
+        parts = (texts[start : start + self.batch] for start in range(0, len(texts), self.batch))
+        return [score for part in parts for score in self._score_batch(query, part)]
 
-    def _ranked(self, query: str, texts: list[str]) -> list[float]:
+    def _score_batch(self, query: str, texts: list[str]) -> list[float]:
         body = {"model": self.model, "query": query, "documents": texts, "top_n": len(texts)}
-        answer = self._client.post("/rerank", body)
-        self.used(self._paid(answer))
-        return _scores(answer, len(texts))
+        response = self._client.post("/rerank", body)
+        self.add_usage(self._request_usage(response))
+        return parse_items(response, "results", "relevance_score", len(texts), _to_floats)
 
-    def _paid(self, answer: Any) -> Usage:
-        """What a request used: tokens as Jina counts them, searches as Cohere does."""
-        tokens = _told(answer, self.price, "usage", "total_tokens")
-        searches = _told(answer, self.price_searches, "meta", "billed_units", "search_units")
+    def _request_usage(self, response: Any) -> Usage:
+        """Return the usage of a request: tokens as counted by Jina, searches as counted by Cohere."""
+        tokens = read_count(response, "usage.total_tokens", is_required=bool(self.price))
+        path = "meta.billed_units.search_units"
+        searches = read_count(response, path, is_required=bool(self.price_searches))
         cost = tokens * self.price / 1e6 + searches * self.price_searches / 1e3
         return Usage(tokens, 1, cost)
 
     def configuration(self) -> Mapping[str, Any]:
-        """The model and where it is asked, without the key."""
+        """Return the model and its endpoint, without the key."""
         return {"name": self.name, "model": self.model, "base_url": self._client.settings.base_url}
 
     def identity(self) -> Mapping[str, Any]:
-        """The same, with the prices that there are."""
+        """Return the configuration with the prices that are set."""
         prices = {"price": self.price, "price_searches": self.price_searches}
         return {**self.configuration(), **{name: price for name, price in prices.items() if price}}
 
@@ -63,23 +64,5 @@ class Endpoint(Reranker):
         self._client.close()
 
 
-def _told(answer: Any, price: float, *path: str) -> int:
-    """A count in an answer; what has a price must be there."""
-    for name in path:
-        answer = answer.get(name) if isinstance(answer, dict) else None
-    if price and not isinstance(answer, int):
-        raise ModelError(
-            "malformed", f"the endpoint does not say {'.'.join(path)}: no cost; leave out its price"
-        )
-    return answer if isinstance(answer, int) else 0
-
-
-def _scores(answer: Any, count: int) -> list[float]:
-    """The scores in the order of the texts; the endpoint answers best first."""
-    try:
-        found = {int(item["index"]): float(item["relevance_score"]) for item in answer["results"]}
-        if len(answer["results"]) == count:
-            return [found[at] for at in range(count)]
-    except (KeyError, TypeError, ValueError):
-        pass
-    raise ModelError("malformed", f"expected {count} results with index and relevance_score, each index once")
+def _to_floats(scores: list[Any]) -> list[float]:
+    return [float(score) for score in scores]

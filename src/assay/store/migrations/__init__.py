@@ -1,1 +1,1 @@
-"""How the schema of the records came to be, step by step."""
+"""The migrations of the database schema."""

@@ -1,4 +1,4 @@
-"""Run migrations on the connection that is given; the store has begun the transaction."""
+"""Run the migrations on the connection of the store, in its transaction."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""The steps."""
+"""The revisions of the schema, in order."""

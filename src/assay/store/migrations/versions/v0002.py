@@ -8,6 +8,6 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Add both columns; what is there is neither pinned nor deleted."""
+    """Add both columns; existing records are neither pinned nor deleted."""
     op.add_column("experiments", sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()))
     op.add_column("experiments", sa.Column("deleted_at", sa.BigInteger))

@@ -1,0 +1,1 @@
+"""Engines for `assay bench`, one file each, found by the entry point `assay.indexes`."""

@@ -1,0 +1,1 @@
+"""Benchmarks of indexes: sweeps, imported results, studies, selection and tuning."""

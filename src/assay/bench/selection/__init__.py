@@ -1,0 +1,1 @@
+"""The selection of an index by floors and one objective."""

@@ -1,0 +1,1 @@
+"""Tuning: the search for the cheapest configuration that meets the floors."""

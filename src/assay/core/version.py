@@ -1,0 +1,3 @@
+"""The version of Assay."""
+
+__version__ = "0.1.0"

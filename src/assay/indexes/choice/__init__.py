@@ -1,1 +1,0 @@
-"""The choice of an index: floors that must hold, one objective, and why the others lost."""

@@ -1,0 +1,86 @@
+"""Choose an index by floors and an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.bench.selection.selection import Selection, select_trial
+from assay.bench.selection.tradeoff import TradeoffPlane, tradeoff_planes
+from assay.core.errors import InputError
+from assay.views.selection import selection_dict
+from assay.workflows.study import is_without_vectors, open_study
+
+_EXIT_CODES = {"not confirmed": 1, "cannot be decided": 3}
+_DEFAULT_DELTA = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectRequest:
+    """The trials to choose from, and what the choice must reach."""
+
+    trials: str  # the folder of a sweep, or a table of trials
+    floors: Sequence[str] = ()
+    objective: str = "qps"
+    price: float | None = None  # of an hour of the machine
+    mode: str | None = None
+    k: int | None = None
+    ties: str | None = None
+    confirm: float = 0.5  # the share of queries that is held out
+    seed: int = 0
+    tradeoff: bool = False
+    data: str | None = None  # the dataset to choose for, or "all"; None: that of the sweep
+
+    def __post_init__(self) -> None:
+        if self.price is not None and not 0 < self.price < float("inf"):
+            raise InputError(f"--price is a number above 0, found {self.price:g}")
+
+
+@dataclass(frozen=True)
+class SelectResult:
+    """A choice, with the planes of its trade-off if they were requested."""
+
+    selection: Selection
+    planes: tuple[TradeoffPlane, ...] = ()
+
+    @property
+    def is_without_vectors(self) -> bool:
+        """Whether the trials were scored by stored hits, because the vectors are gone."""
+        return is_without_vectors(self.selection.study)
+
+    @property
+    def exit_code(self) -> int:
+        """0 chosen, 1 no trial reaches the floors or the choice is not confirmed, 3 cannot be decided."""
+        confirmation = self.selection.confirmation
+        return _EXIT_CODES.get(confirmation.verdict, 0) if confirmation else 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The choice as plain data, with the keys that `assay select --format json` prints."""
+        return selection_dict(self.selection, self.planes)
+
+
+def select(request: SelectRequest) -> SelectResult:
+    """Choose the trial that is best at the objective among those that reach the floors."""
+    study = open_study(request.trials, k=request.k, policy=request.ties, mode=request.mode)
+    selection = select_trial(
+        study,
+        request.floors,
+        request.objective,
+        price=request.price,
+        confirm=request.confirm,
+        seed=request.seed,
+        dataset=request.data,
+    )
+    return SelectResult(selection, _planes(selection) if request.tradeoff else ())
+
+
+def _planes(selection: Selection) -> tuple[TradeoffPlane, ...]:
+    """The planes at the given floors, with the δ of the first robustness that is named."""
+    figures = [*(floor.figure for floor in selection.floors), selection.objective]
+    delta = next((figure.delta for figure in figures if figure.delta is not None), _DEFAULT_DELTA)
+    axes = ("recall", f"robustness-{delta:g}", "qps")
+    floors = {floor.figure.name: floor.value for floor in selection.floors if floor.figure.name in axes}
+    other_keys = {candidate.trial.key for candidate in selection.candidates if candidate.is_of_other_data}
+    trials = [one for one in selection.study.scored_trials if one.trial.key not in other_keys]
+    return tuple(tradeoff_planes(trials, delta, floors))

@@ -1,0 +1,33 @@
+"""Open or check the store of experiments that a command names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from assay.core.errors import InputError, StoreError
+from assay.store.store import Store
+from assay.workflows.store_location import store_url
+
+
+def open_existing_store(url: str | None = None) -> Store:
+    """The store of a URL or of the settings; a folder without one is refused, and none is made."""
+    location = store_url(url)
+    if "://" not in location and not (Path(location) / "assay.db").is_file():
+        raise InputError(
+            f"there is no store at {location}: record an experiment with --save NAME, or name a store with "
+            "--store"
+        )
+    return Store(location)
+
+
+def check_store(location: str) -> None:
+    """Refuse a store that cannot be opened or written; a folder that does not exist is not made."""
+    if "://" in location or Path(location).exists():
+        with Store(location) as store:
+            store.check_writable()
+        return
+    parent = next(folder for folder in Path(location).absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        reason = "no permission to write there" if parent.is_dir() else "it is a file"
+        raise StoreError(f"the store {location} cannot be created in {parent} ({reason}); name another")
