@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -117,6 +117,24 @@ def add_subcommands(
         parsers[name].set_defaults(run=subcommand.run)
         subcommand.add_options(parsers[name])
     return parsers
+
+
+class SubcommandModule(Protocol):
+    """A module with some of the subcommands of a command, and examples of them, one on a line."""
+
+    SUBCOMMANDS: dict[str, Subcommand]
+    EXAMPLES: str
+
+
+def join_subcommands(
+    command: str, description: str, modules: Sequence[SubcommandModule], footer: str
+) -> argparse.ArgumentParser:
+    """Return the parser of a command whose subcommands are in several modules."""
+    examples = "examples:\n" + "".join(module.EXAMPLES for module in modules)
+    parser = make_parser(command, description, f"{examples}\n{footer}")
+    subcommands = {name: part for module in modules for name, part in module.SUBCOMMANDS.items()}
+    add_subcommands(parser, subcommands, examples)
+    return parser
 
 
 def run_subcommand(arguments: argparse.Namespace) -> int:

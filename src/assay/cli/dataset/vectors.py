@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from assay.cli.output import show_result
-from assay.cli.parsers import Subcommand, add_format, add_subcommands, make_parser, run_subcommand
+from assay.cli.parsers import Subcommand, add_format
 from assay.core.vectors import METRICS, TYPES
 from assay.datasets.generate import KINDS
 from assay.datasets.vectors import DISTANCE_CONVENTIONS
@@ -26,32 +26,13 @@ from assay.workflows.dataset import (
     vector_digests,
 )
 
-_EXAMPLES = """examples:
-  assay dataset generate clusters base.fbin --rows 100000 -d 96 --queries queries.fbin
+EXAMPLES = """  assay dataset generate clusters base.fbin --rows 100000 -d 96 --queries queries.fbin
   assay dataset show base.fbin glove-100-angular.hdf5:test
   assay dataset check base.fbin queries.fbin --metric cosine
   assay dataset export base.fvecs base.parquet
   assay dataset export glove-100-angular.hdf5:train base.fbin --rows 0:100000
   assay dataset export glove-100-angular.hdf5 truth.parquet --neighbors
-
-The extension names the format: .fbin .f16bin .u8bin .i8bin .fvecs .bvecs .npy .parquet .hdf5 and idx (MNIST);
-for neighbours also .ivecs .ibin and big-ann's .bin. FILE.hdf5:NAME is a dataset of an HDF5 file and
-FILE.parquet:NAME a column of a Parquet file. `assay dataset COMMAND --help` shows the options of each.
-
-exit codes: 0 done; 2 wrong use or bad input, or vectors that cannot be searched (check)
 """
-
-
-def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    group = make_parser(
-        "dataset", "Export, generate, show and check files of vectors and neighbours.", _EXAMPLES
-    )
-    add_subcommands(group, SUBCOMMANDS, _EXAMPLES)
-    return group
-
-
-command = run_subcommand
 
 
 def _add_export_options(part: argparse.ArgumentParser) -> None:

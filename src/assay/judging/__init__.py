@@ -1,0 +1,1 @@
+"""Who judges what: samples of queries, pools of documents, judgments of people and models, and checks."""
