@@ -28,7 +28,7 @@ COMMANDS = {
     "run": "run the search systems of assay.toml: runs, latency, cost, scores, losses",
     "fuse": "fuse run files into one run",
     "truth": "exact neighbours; `truth audit` checks those of a file",
-    "dataset": "vectors and neighbours: export, generate, show and check them",
+    "dataset": "evaluation sets: build, check, version; vectors: export, generate, show, check",
     "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",
     "select": "choose an index by floors and an objective; explain why the others lost",
     "tune": "find the cheapest configuration that meets the floors",

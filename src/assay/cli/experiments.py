@@ -183,7 +183,9 @@ def _show(arguments: argparse.Namespace) -> int:
     first, *others = result.experiments
 
     def render(style: str) -> str:
-        return render_differences(result.experiments, style) if others else render_experiment(first, style)
+        if others:
+            return render_differences(result.experiments, style)
+        return render_experiment(first, style, result.datasets.get(first.id))
 
     show_result(result, arguments.format, render)
     return 0

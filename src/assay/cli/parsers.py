@@ -145,7 +145,9 @@ def run_subcommand(arguments: argparse.Namespace) -> int:
 def add_qrels(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names the judgments."""
     parser.add_argument(
-        "qrels", metavar="QRELS", help="judgments: a TREC, CSV, JSON, Parquet… file, or a BEIR folder"
+        "qrels",
+        metavar="QRELS",
+        help="judgments: a TREC, CSV, JSON, Parquet… file, a BEIR folder, or dataset:NAME of the store",
     )
 
 

@@ -1,4 +1,4 @@
-"""Records of experiments."""
+"""Records of experiments and of versions of evaluation sets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+
+from assay.core.digests import digest_of
 
 JsonObject = Mapping[str, Any]
 
@@ -59,3 +61,38 @@ class Experiment:
         fields = {name: value for name, value in vars(self).items() if name != "metrics"}
         times = {"at": self.at.isoformat(), "deleted_at": self.deleted_at and self.deleted_at.isoformat()}
         return {"id": self.id, **fields, **times, "metrics": [m.to_dict() for m in self.metrics]}
+
+
+@dataclass(frozen=True)
+class DatasetVersion:
+    """One version of an evaluation set: its tables by digest, how it was built, and the version before.
+
+    A version never changes: its `digest` follows from those of its tables.
+    """
+
+    name: str
+    digests: Mapping[str, str]  # of the tables: queries, qrels, documents, judgments
+    counts: Mapping[str, int] = field(default_factory=dict)  # of queries, labels, documents, judgments
+    parent: str | None = None  # the digest of the version before, if there is one
+    recipe: JsonObject = field(default_factory=dict)  # how queries, pairs and labels were chosen
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    pinned: bool = False
+    deleted_at: datetime | None = None
+    id: str = ""  # assigned by the store
+
+    @property
+    def digest(self) -> str:
+        """The digest of the digests of all tables."""
+        return digest_of(repr(sorted(self.digests.items())).encode())
+
+    @property
+    def label(self) -> str:
+        """The name with the beginning of the digest, which names exactly this version."""
+        return f"{self.name}@{self.digest[:8]}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of the version."""
+        times = {"at": self.at.isoformat(), "deleted_at": self.deleted_at and self.deleted_at.isoformat()}
+        return {"id": self.id, **vars(self), "digest": self.digest, "label": self.label, **times}

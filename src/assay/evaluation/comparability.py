@@ -26,6 +26,7 @@ class ComparabilityReason(NamedTuple):
     kind: str = "differs"  # or `unknown`: one of them does not say; or `note`: worth knowing
     topic: str = "value"  # or `not measured`, `no measure`, `count`, `parameter`: what the sentence is about
     measures: tuple[str, ...] = ()  # that a count or a parameter belongs to
+    names: tuple[str, str] = ("", "")  # of the versions of the evaluation set, if they are known
 
     @property
     def blocks(self) -> bool:

@@ -74,8 +74,8 @@ def _format_setting(value: Any, style: str = "table") -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def render_experiment(e: Experiment, style: str) -> str:
-    """An experiment in full."""
+def render_experiment(e: Experiment, style: str, dataset: str | None = None) -> str:
+    """An experiment in full, with the version of the evaluation set that it used if that is known."""
     if style == "csv":
         head = ["id", "name", "at", "measure", "column", "slice", "value", "low", "high", "n"]
         rows = [
@@ -83,15 +83,16 @@ def render_experiment(e: Experiment, style: str) -> str:
             for m in e.metrics
         ]
         return text.render_csv(head, rows)
-    return render_sections(f"Experiment {e.name}", _sections(e, style), style)
+    return render_sections(f"Experiment {e.name}", _sections(e, style, dataset), style)
 
 
 def _format_count(n: int | None) -> str:
     return "" if n is None else str(n)
 
 
-def _sections(e: Experiment, style: str) -> list[Section]:
+def _sections(e: Experiment, style: str, dataset: str | None) -> list[Section]:
     lines = [f"{e.name} ({e.id}), {format_time(e.at)} UTC, saved by assay {e.kind}"]
+    lines += [f"dataset: {dataset}"] * bool(dataset)
     lines += [f"version of the code: {e.code}"] * bool(e.code)
     lines += [f"tags: {', '.join(e.tags)}"] * bool(e.tags)
     lines += ["pinned"] * e.pinned + ["deleted"] * (e.deleted_at is not None)

@@ -33,7 +33,8 @@ def describe_reason(reason: ComparabilityReason) -> str:
     if first is None or second is None:
         who = "the first does not say" if first is None else "the second does not say"
         return f"{reason.aspect}: cannot be known, {'neither says' if first == second else who}"
-    return f"{reason.aspect}: {_shorten_digest(first)} and {_shorten_digest(second)}"
+    before, after = (reason.names[0] or _shorten_digest(first), reason.names[1] or _shorten_digest(second))
+    return f"{reason.aspect}: {before} and {after}"
 
 
 def _shorten_digest(value: str) -> str:
@@ -125,6 +126,7 @@ def _reason_dict(reason: ComparabilityReason) -> dict[str, Any]:
         "second": reason.second,
         "text": describe_reason(reason),
         "kind": reason.kind,
+        "names": [name or None for name in reason.names],
     }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -21,12 +21,13 @@ from assay.evaluation.experiment_fields import (
 )
 from assay.evaluation.trends import Trend, WatchStatus, experiment_settings, watch_trend
 from assay.measures import parse
+from assay.store.datasets import DatasetVersions
 from assay.store.store import Store
 from assay.views.compare import comparisons_dict
 from assay.views.experiments import differences_dict
 from assay.views.trends import describe_reason, trend_dict
 from assay.workflows.stores import open_existing_store
-from assay.workflows.trends import read_trend
+from assay.workflows.trends import name_reasons, read_trend
 
 DEFAULT_LIMIT = 20
 
@@ -93,18 +94,23 @@ class ShownExperiments:
     """One experiment in full, or several by their differences."""
 
     experiments: tuple[Experiment, ...]
+    datasets: Mapping[str, str] = field(default_factory=dict)  # the version of the evaluation set by id
 
     def to_dict(self) -> dict[str, Any]:
         """The experiments as plain data, with the keys that `assay experiments show --format json` prints."""
         if len(self.experiments) == 1:
-            return self.experiments[0].to_dict()
+            (experiment,) = self.experiments
+            return {**experiment.to_dict(), "dataset": self.datasets.get(experiment.id)}
         return differences_dict(self.experiments)
 
 
 def show_experiments(request: ShowExperimentsRequest) -> ShownExperiments:
     """The experiments of these names or ids."""
     with open_existing_store(request.store) as store:
-        return ShownExperiments(tuple(store.get(name) for name in request.names))
+        experiments = tuple(store.get(name) for name in request.names)
+        labels = DatasetVersions(store).labels_by_qrels()
+    versions = {e.id: labels[digest] for e in experiments if (digest := e.digests.get("qrels")) in labels}
+    return ShownExperiments(experiments, versions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +222,12 @@ def compare_experiments(request: CompareExperimentsRequest) -> ExperimentCompari
             raise InputError(f"{request.baseline} and {request.candidate} are the same experiment, {a.id}")
         measures = [str(parse(text)) for text in request.measures]
         compared: list[str | None] = [*measures] or [None]
-        reasons = [reason for measure in compared for reason in comparability_reasons(a, b, measure)]
+        labels = DatasetVersions(store).labels_by_qrels()
+        reasons = [
+            reason
+            for measure in compared
+            for reason in name_reasons(comparability_reasons(a, b, measure), labels)
+        ]
         blocking = tuple(dict.fromkeys(reason for reason in reasons if reason.blocks))
         if blocking and not request.anyway:
             raise _not_comparable(a, b, blocking)

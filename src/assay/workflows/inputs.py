@@ -12,7 +12,7 @@ from assay.core.errors import InputError
 from assay.core.groups import RunBlocks
 from assay.core.suggestions import did_you_mean
 from assay.core.tables import Documents, Qrels, Queries, Run
-from assay.datasets import FORMATS, open_run, read, read_collection
+from assay.datasets import FORMATS, Collection, open_run, read, read_collection
 from assay.workflows.settings import read_settings
 
 __all__ = ["FORMATS", "KINDS", "RunWatch", "TableFiles", "Tables", "read_configurations"]
@@ -65,7 +65,7 @@ class TableFiles:
             raise InputError("expected the path of the judgments, found none")
         self._check_standard_input()
         columns, formats = _parse_columns(self.columns), _parse_formats(self.formats)
-        collection = read_collection(self.qrels, format=formats.get("qrels"), columns=columns["qrels"])
+        collection = self._open_collection(self.qrels, formats.get("qrels"), columns["qrels"])
         if collection.qrels is None:
             raise InputError(f"{self.qrels}: expected judgments, found none in this folder")
         queries, documents = self.open_unjudged()
@@ -76,6 +76,15 @@ class TableFiles:
             collection.documents if documents is None else documents,
             _name_by_option(runs, self.names) if self.names else _name_distinctly(runs, self.runs),
         )
+
+    def _open_collection(
+        self, source: str, file_format: str | None, columns: Mapping[str, str]
+    ) -> Collection:
+        if not source.startswith("dataset:"):
+            return read_collection(source, format=file_format, columns=columns)
+        from assay.workflows.dataset_versions import open_collection  # loads the store
+
+        return open_collection(source)
 
     def read_runs(self) -> list[Run]:
         """Read the runs into memory; they need no judgments."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
 from assay.core.records import Experiment
 from assay.core.tables import Scores
+from assay.evaluation.comparability import ComparabilityReason
 from assay.evaluation.trends import Trend, make_trend
 from assay.measures import Measure
+from assay.store.datasets import DatasetVersions
 from assay.store.store import Store
 
 
@@ -28,4 +33,17 @@ def read_trend(
         return store.scores(experiment, only=measure) if is_stored else None
 
     experiments = store.list(where, names=[name] if name else (), limit=limit)[::-1]
-    return make_trend(experiments, read_scores, measure, column=column, value=value, level=level)
+    trend = make_trend(experiments, read_scores, measure, column=column, value=value, level=level)
+    labels = DatasetVersions(store).labels_by_qrels()
+    points = (replace(point, reasons=name_reasons(point.reasons, labels)) for point in trend.points)
+    return replace(trend, points=tuple(points))
+
+
+def name_reasons(
+    reasons: Iterable[ComparabilityReason], labels: Mapping[str, str]
+) -> tuple[ComparabilityReason, ...]:
+    """Return reasons that name the versions of the evaluation set whose judgments differ."""
+    return tuple(
+        reason._replace(names=(labels.get(reason.first or "", ""), labels.get(reason.second or "", "")))
+        for reason in reasons
+    )

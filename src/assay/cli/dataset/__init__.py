@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from assay.cli.dataset import vectors
+from assay.cli.dataset import vectors, versions
 from assay.cli.parsers import join_subcommands, run_subcommand
 
 _FOOTER = """\
@@ -19,7 +19,10 @@ exit codes: 0 done; 2 wrong use or bad input, or vectors that cannot be searched
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     return join_subcommands(
-        "dataset", "Export, generate, show and check files of vectors and neighbours.", [vectors], _FOOTER
+        "dataset",
+        "Build, check and keep evaluation sets; export, generate, show and check vectors and neighbours.",
+        [versions, vectors],
+        _FOOTER,
     )
 
 

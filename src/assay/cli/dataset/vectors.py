@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from assay.cli.output import show_result
-from assay.cli.parsers import Subcommand, add_format
+from assay.cli.parsers import Subcommand, add_format, add_store
 from assay.core.vectors import METRICS, TYPES
 from assay.datasets.generate import KINDS
 from assay.datasets.vectors import DISTANCE_CONVENTIONS
@@ -25,6 +25,7 @@ from assay.workflows.dataset import (
     show_vectors,
     vector_digests,
 )
+from assay.workflows.dataset_versions import PREFIX, ExportDatasetRequest, export_dataset
 
 EXAMPLES = """  assay dataset generate clusters base.fbin --rows 100000 -d 96 --queries queries.fbin
   assay dataset show base.fbin glove-100-angular.hdf5:test
@@ -36,8 +37,12 @@ EXAMPLES = """  assay dataset generate clusters base.fbin --rows 100000 -d 96 --
 
 
 def _add_export_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument("source", metavar="IN", help="the file to read, or FILE.hdf5:NAME")
-    part.add_argument("target", metavar="OUT", help="the file to write; its extension is the format")
+    part.add_argument(
+        "source", metavar="IN", help="the file to read, FILE.hdf5:NAME, or dataset:NAME for an evaluation set"
+    )
+    part.add_argument(
+        "target", metavar="OUT", help="the file to write, by its extension; of an evaluation set, a folder"
+    )
     part.add_argument("--neighbors", action="store_true", help="export neighbours (a truth), not vectors")
     part.add_argument("--dtype", choices=TYPES, help="the type to convert vectors to")
     part.add_argument("--rows", metavar="START:STOP", help="only these rows of vectors, counted from 0")
@@ -49,6 +54,7 @@ def _add_export_options(part: argparse.ArgumentParser) -> None:
     )
     _add_source_format(part)
     part.add_argument("--to", dest="target_format", choices=FORMATS, help="the format to write")
+    add_store(part)
 
 
 def _add_source_format(part: argparse.ArgumentParser) -> None:
@@ -58,8 +64,18 @@ def _add_source_format(part: argparse.ArgumentParser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
+    if arguments.source.startswith(PREFIX):
+        return _export_dataset(arguments)
     names = ("source", "target", "neighbors", "dtype", "rows", "distances", "source_format", "target_format")
     _print_written(export_vectors(ExportVectorsRequest(**{n: getattr(arguments, n) for n in names})))
+    return 0
+
+
+def _export_dataset(arguments: argparse.Namespace) -> int:
+    request = ExportDatasetRequest(source=arguments.source, target=arguments.target, store=arguments.store)
+    exported = export_dataset(request)
+    counts = ", ".join(f"{count:,} {name}" for name, count in exported.counts.items())
+    print(f"{exported.target}: {exported.label}: {counts}", file=sys.stderr)
     return 0
 
 
@@ -153,7 +169,11 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 SUBCOMMANDS = {
-    "export": Subcommand(_export, _add_export_options, "write vectors or neighbours in another format"),
+    "export": Subcommand(
+        _export,
+        _add_export_options,
+        "write vectors or neighbours in another format, or an evaluation set",
+    ),
     "generate": Subcommand(
         _generate, _add_generate_options, "generate vectors that are hard for indexes, from a seed"
     ),
