@@ -289,3 +289,17 @@ def test_a_missing_file_is_named_with_the_command_that_writes_it(
         f"assay {command}: there is no assay.toml: `assay init` writes an assay.toml"
         in capsys.readouterr().err
     )
+
+
+def test_files_that_look_like_tables_and_cannot_be_read_are_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "qrels.txt").write_text("q1 0 a 1\nq1 0 a 1\n")
+    (folder / "queries.csv").write_bytes("query_id,text\nq1,caf\xe9\n".encode("latin-1"))
+    (folder / "notes.txt").write_text("nothing of interest\n")
+    assert run(["init", str(folder)]) == 0
+    err = capsys.readouterr().err
+    assert "not used: " in err
+    assert "qrels.txt:2: document 'a' appears twice" in err
+    assert "queries.csv:2: expected UTF-8 text" in err
+    assert "notes.txt" not in err

@@ -300,7 +300,7 @@ def test_csv_says_on_standard_error_what_is_missing(folder: Path, capsys: pytest
 def test_swapped_files_are_recognised(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = call_assay(capsys, "eval", "bm25.run", "qrels.txt")
     assert code == 2
-    assert "this looks like a run (the order is QRELS RUN)" in err
+    assert "this looks like a run (where both are given, QRELS is the first)" in err
 
 
 def test_many_worst_queries_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

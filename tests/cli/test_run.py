@@ -69,8 +69,8 @@ def test_json_has_the_documented_keys(folder: Path, capsys: pytest.CaptureFixtur
     project(folder, TWO)
     result = run_json(capsys, "-m", "R@10", "--slo", "60000")
     assert list(result) == ["systems", "comparison"]
-    asked_of = "name queries answered empty failed errors attempts resumed seconds qps latency histogram_ns"
-    of_it = "stages tokens cost cost_per_1k sittings configuration scores losses problem slo"
+    asked_of = "name queries answered empty repeated failed errors attempts resumed seconds qps latency"
+    of_it = "histogram_ns stages tokens cost cost_per_1k sittings configuration scores losses problem slo"
     assert list(result["systems"][0]) == f"{asked_of} {of_it}".split()
     assert result["systems"][0]["slo"]["value"] == 1.0
     assert list(result["systems"][0]["losses"]) == ["parts", "ceilings", "steps", "per_query", "left_out"]
@@ -400,3 +400,15 @@ def test_another_price_is_another_cost_and_documents_are_not_encoded_again(
         batches = [body for body in endpoint.seen() if len(body["input"]) > 1]
     assert costs == [None, pytest.approx(12 * 1000 / 1e6), pytest.approx(12 * 2000 / 1e6)]
     assert len(batches) == 1
+
+
+def test_documents_that_were_never_judged_are_warned_of(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "other.py").write_text("def search(text): return ['x1', 'x2', 'x1']\n")
+    system = '[systems.other]\nkind = "callable"\nfunction = "other:search"\n'
+    project(folder, system)
+    code, out, err = call_run(capsys)
+    assert code == 0
+    assert "warning: no document that other returned was ever judged; the qrels have ids such as d1" in err
+    assert "6 documents were returned again for the same query; each counts once" in out

@@ -151,7 +151,7 @@ def test_files_of_measurements_and_names_are_checked_before_any_work(
         "expected a column latency_ms, found query_id, ms": ["--save", "x", "--latencies", "ms.csv"],
         "nowhere.csv": ["--save", "x", "--latencies", "nowhere.csv"],
         "nowhere.json: cannot be read": ["--save", "x", "--figures", "nowhere.json"],
-        "expected finite numbers and text": ["--save", "x", "--figures", "cost.json"],
+        "cost: expected a number, found nan": ["--save", "x", "--figures", "cost.json"],
         "a name or a tag of": ["--save", "x" * 2000],
         "contains a NUL character": ["--save", "x", "--tag", "a\0b"],
     }
@@ -202,3 +202,17 @@ def test_a_parameter_without_a_key_or_a_value_is_refused(
     assert f"--param expects KEY=VALUE or RUN:KEY=VALUE, such as index.ef=64; found {param!r}" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("option", [("--tag", "a"), ("--note", "b"), ("--figures", "c.json")])
+def test_what_is_recorded_with_a_result_needs_a_name(
+    folder: Path, option: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["eval", "qrels.txt", "a.run", *option]) == 2
+    assert f"{option[0]} is recorded with a result: give --save NAME" in capsys.readouterr().err
+
+
+def test_figures_are_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "cost.json").write_text('{"cost": "cheap"}')
+    assert run(["eval", "qrels.txt", "a.run", "--save", "x", "--figures", "cost.json"]) == 2
+    assert "cost: expected a number, found 'cheap'" in capsys.readouterr().err

@@ -131,6 +131,8 @@ def test_gaps_by_chance_are_those_of_a_poisson_process() -> None:
         (lambda n, k: np.zeros((n, k + 5), np.int64), r"shape \(\d+, 15\)"),
         (lambda n, k: np.zeros((n, 1), np.int64), r"shape \(\d+, 1\)"),
         (lambda n, k: np.zeros(k, np.int64), r"shape \(10,\)"),
+        (lambda n, k: np.zeros((n, k)), "numbers of type float64"),
+        (lambda n, k: np.full((n, k), np.nan, np.float32), "numbers of type float32"),
         (lambda n, k: None, "a NoneType that is not a table of numbers"),
         (lambda n, k: [[0] * k, [0]], "a list that is not a table of numbers"),
     ],

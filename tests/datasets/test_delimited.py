@@ -206,7 +206,11 @@ def test_a_field_may_be_a_text_of_many_pages(tmp_path: Path) -> None:
         ("query_id,doc_id,grade\nq,a,1\nq,b\n", "qrels", "a.csv:3: expected 3 fields .* found 2: q, b"),
         ("query_id,doc_id,grade\nq,a,1,9\n", "qrels", "a.csv:2: expected 3 fields .* found 4"),
         ("query_id,doc_id,grade\nq,a,0.5\n", "qrels", "a.csv:2: expected a whole number as the grade"),
-        ("query_id,doc_id,grade\nq,a,1e9\n", "qrels", "a.csv:2: expected a whole number as the grade"),
+        (
+            "query_id,doc_id,grade\nq,a,1e9\n",
+            "qrels",
+            "a.csv:2: expected a whole number as the grade below 10",
+        ),
         ("query_id,grade\nq,1\n", "qrels", "a.csv:1: expected columns query_id, doc_id, grade; no doc_id"),
         ("query_id,doc_id,grade\nq,a,\n", "qrels", "a.csv:2: expected a number as the grade, found ''"),
         ("query_id,doc_id,grade\nq,,1\n", "qrels", "a.csv:2: expected text as doc_id"),

@@ -389,3 +389,21 @@ def test_a_gate_looks_for_missing_inputs_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("assay.evaluation.gate.missing_inputs", count)
     gate({"rules": [{"measure": "RR@10", "at_least": 0.1}]}, {"q": {"a": 1}}, {"q": ["a"]})
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("n", [3, 43])
+def test_a_candidate_that_changes_no_result_passes_however_few_queries_there_are(n: int) -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(n)}
+    run = {f"q{i}": {"a": 2.0, "b": 1.0} for i in range(n)}
+    rules = {"rules": [{"measure": m, "not_worse_than": 0.02} for m in ("nDCG@10", "ZeroHit@10")]}
+    verdict = gate(rules, qrels, run, run)
+    assert verdict.status == "passed"
+    assert "both returned the same judged documents" in describe_check(verdict.checks[0])
+
+
+def test_the_same_scores_of_other_results_are_not_shown_to_be_no_worse() -> None:
+    qrels = {f"q{i}": {"a": 1, "c": 1} for i in range(5)}
+    baseline = {f"q{i}": {"a": 2.0, "b": 1.0} for i in range(5)}
+    candidate = {f"q{i}": {"c": 2.0, "b": 1.0} for i in range(5)}
+    rules = {"rules": [{"measure": "ZeroHit@10", "not_worse_than": 0.02}]}
+    assert gate(rules, qrels, candidate, baseline).status == "undecided"

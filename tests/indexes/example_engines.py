@@ -21,6 +21,6 @@ def install_examples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     lines = [f"{name} = {target}" for name, target in ENTRY_POINTS.items()]
     (metadata / "entry_points.txt").write_text("\n".join(["[assay.indexes]", *lines, ""]))
-    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{FOLDER}")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(FOLDER)]), prepend=os.pathsep)
     monkeypatch.syspath_prepend(FOLDER)
     monkeypatch.syspath_prepend(folder)

@@ -233,3 +233,8 @@ def test_every_measure_is_declared_for_type_checkers() -> None:
     assert sorted(re.findall(r"^    (\w+): Measure$", text, re.M)) == sorted(
         name for name in OURS if name.isidentifier()
     )
+
+
+def test_a_word_in_place_of_a_number_is_named_with_its_parameter() -> None:
+    with pytest.raises(MeasureError, match="P: rel must be a whole number of at least 1, found 'x'"):
+        parse("P(rel=x)@10")

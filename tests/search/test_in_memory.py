@@ -45,3 +45,9 @@ def test_the_language_that_bm25_chose_is_part_of_its_identity() -> None:
 def test_a_language_that_bm25_does_not_have_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"b\.language: expected auto, none or .*found 'klingon'"):
         find_documents(ENGLISH, "router", language="klingon")
+
+
+@pytest.mark.parametrize("parameters", [{"k1": -1.0}, {"b": 1.5}, {"k1": float("nan")}])
+def test_parameters_of_bm25_outside_their_range_are_refused(parameters: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="expected k1 of 0 or more and b from 0 to 1"):
+        build_searcher("bm25", "b", parameters, documents=Documents({"doc_id": ["a"], "text": ["router"]}))

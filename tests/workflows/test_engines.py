@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.core.errors import AssayError
+from assay.core.errors import AssayError, InputError
 from assay.workflows.engines import EnginesRequest, list_engines
 
 
@@ -23,3 +23,8 @@ def test_the_parameters_of_an_engine_are_described() -> None:
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(AssayError, match="there is no engine"):
         list_engines(EnginesRequest(names=["fais.hnsw"]))
+
+
+def test_an_interpreter_without_engines_to_describe_is_refused() -> None:
+    with pytest.raises(InputError, match="--python names the interpreter of the engines to describe"):
+        list_engines(EnginesRequest(python="/nowhere"))

@@ -80,3 +80,8 @@ def test_configurations_are_one_for_each_run_or_none(tmp_path: Path) -> None:
     assert read_configurations([], ["x", "y"]) == {}
     with pytest.raises(InputError, match="one file for each of the 1 runs, found 2"):
         read_configurations(paths, ["x"])
+
+
+def test_a_parameter_of_an_unknown_run_is_refused() -> None:
+    with pytest.raises(InputError, match="there is no run 'bm52'; did you mean bm25"):
+        read_configurations([], ["bm25", "dense"], ["bm52:k1=2"])

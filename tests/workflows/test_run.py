@@ -15,7 +15,7 @@ from assay.search.run_queries import RunProgress, Watch
 from assay.views.compare import comparisons_dict
 from assay.workflows.run import RunRequest, run_systems
 from assay.workflows.systems import OptionOverrides
-from tests.projects import MINE, project, sent_queries
+from tests.projects import MINE, QUERIES, project, sent_queries
 
 TWO = MINE + '[systems.bm25]\nkind = "bm25"\n'
 GONE = '[models.e]\nkind = "openai"\nmodel = "x"\nbase_url = "http://127.0.0.1:1/v1"\nretries = 0\n'
@@ -123,3 +123,15 @@ def test_results_are_next_to_the_project_unless_another_folder_is_given(tmp_path
     assert run_systems(RunRequest(project=path)).folder == tmp_path / "runs"
     other = run_systems(RunRequest(project=path, out=tmp_path / "other"))
     assert (other.folder / "mine.run").read_text() == (tmp_path / "runs/mine.run").read_text()
+
+
+def test_a_run_that_returns_no_document_cannot_be_scored(tmp_path: Path) -> None:
+    result = run_systems(RunRequest(project=project(tmp_path, NONE), measures=["R@10"]))
+    assert (result.exit_code, result.evaluations) == (3, [])
+
+
+def test_documents_that_are_returned_again_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "twice.py").write_text("def search(text): return ['d1', 'd2', 'd1']\n")
+    system = '[systems.twice]\nkind = "callable"\nfunction = "twice:search"\n'
+    result = run_systems(RunRequest(project=project(tmp_path, system), measures=["R@10"]))
+    assert result.to_dict()["systems"][0]["repeated"] == len(QUERIES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from assay.cli import print_notes, show
-from assay.cli.inputs import add_file_options
+from assay.cli.inputs import add_file_options, add_score_order, score_order
 from assay.cli.parsers import make_parser
 from assay.views.notes import fusion_notes
 from assay.workflows.fuse import METHODS, NORMALISATIONS, FuseRequest, fuse_runs
@@ -29,9 +29,7 @@ def parser() -> argparse.ArgumentParser:
     options = make_parser("fuse", "Fuse run files into one run, by ranks or by scores.", _EXAMPLES)
     options.add_argument("runs", metavar="RUN", nargs="+", help="two runs or more; - is standard input")
     options.add_argument("--by", choices=METHODS, default="rrf", help="how (default: rrf)")
-    options.add_argument(
-        "--k", type=float, default=60.0, metavar="K", help="the k of reciprocal rank fusion (default: 60)"
-    )
+    options.add_argument("--k", type=float, metavar="K", help="the k of reciprocal rank fusion (default: 60)")
     options.add_argument(
         "--weight",
         type=float,
@@ -42,7 +40,6 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--normalise",
         choices=tuple(NORMALISATIONS),
-        default="minmax",
         help="how weighted fusion normalises the scores of a query (default: minmax)",
     )
     options.add_argument(
@@ -58,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
         help="the file to write; its extension is the format (default: TREC, to standard output)",
     )
     add_file_options(options)
+    add_score_order(options)
     return options
 
 
@@ -66,6 +64,7 @@ def command(arguments: argparse.Namespace) -> None:
     files = TableFiles(runs=arguments.runs, columns=arguments.columns, formats=arguments.formats)
     request = FuseRequest(
         files=files,
+        order=score_order(arguments),
         by=arguments.by,
         k=arguments.k,
         weights=arguments.weight,
@@ -78,4 +77,6 @@ def command(arguments: argparse.Namespace) -> None:
     if request.output is None:
         show(result.to_trec())
     queries, documents = len(result.run.query_ids), len(result.run)
-    print_notes(fusion_notes(queries, documents, result.incomplete_queries, arguments.output))
+    print_notes(
+        fusion_notes(queries, documents, result.incomplete_queries, arguments.output, result.warnings)
+    )

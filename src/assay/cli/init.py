@@ -40,7 +40,7 @@ def command(arguments: argparse.Namespace) -> None:
     result = init_project(InitRequest(folder=arguments.folder, force=arguments.force))
     contents = result.folder_contents
     tables = {"judgments": contents.qrels, "queries": contents.queries, "documents": contents.documents}
-    print_notes(found_notes(tables, contents.runs, contents.endpoints))
+    print_notes(found_notes(tables, contents.runs, contents.endpoints, contents.problems))
     if result.project_contents.is_built_in:
         print_notes([f"found neither judgments nor queries: the built-in {BUILT_IN} is written next to it"])
     show(str(result.path))

@@ -15,7 +15,7 @@ from assay.core.errors import AssayError, InputError
 from assay.views.compare import render_comparison
 from assay.views.evaluation import render_evaluations
 from assay.views.losses import SlicedLosses, render_losses
-from assay.views.notes import interrupted_run_note, unscored_notes
+from assay.views.notes import evaluation_notes, interrupted_run_note, unscored_notes
 from assay.views.sections import render_sections
 from assay.views.systems import load_sections, outcome_sections
 from assay.workflows.load import LoadRequest, LoadResult, load_system
@@ -147,6 +147,8 @@ def command(arguments: argparse.Namespace) -> int:
     if saving is not None:
         print_notes([f"{name} is not saved: it has no scores" for name in result.unscored])
     save_recordings(saving, result.recordings)
+    if result.data.qrels is not None:
+        print_notes(evaluation_notes(result.evaluations, result.data.qrels))
     print_notes([f"runs, stages and figures are in {result.folder}"], is_after_table=True)
     return result.exit_code
 
@@ -188,9 +190,8 @@ def _watch_system(name: str) -> Iterator[Watch | None]:
 def _render(result: RunResult, style: str) -> str:
     answers = outcome_sections([system.results for system in result.systems], result.slo)
     parts = [render_sections("Systems", answers, style)]
-    evaluations = [system.evaluation for system in result.systems if system.evaluation]
-    if evaluations:
-        parts.append(render_evaluations(evaluations, style))
+    if result.evaluations:
+        parts.append(render_evaluations(result.evaluations, style))
     waterfalls = {
         system.name: SlicedLosses(system.losses, system.slice_losses)
         for system in result.systems

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.cli.parsers import add_store
+from assay.core.errors import InputError
 from assay.workflows.recording import Recording, SavedExperiment, SaveRequest
 from assay.workflows.settings import PROJECT_FILE
 
@@ -37,6 +38,7 @@ def save_request(
     What could not be saved is refused: call it before any work is done, so that no result is lost.
     """
     if arguments.save is None:
+        _refuse_without_save(arguments)
         return None
     from assay.workflows.saving import check_saving  # loads the store, which most commands do not need
 
@@ -51,6 +53,13 @@ def save_request(
     )
     check_saving(request, run_count)
     return request
+
+
+def _refuse_without_save(arguments: argparse.Namespace) -> None:
+    """Refuse the options of a record if nothing is recorded."""
+    for name in ("tag", "note", "figures", "latencies"):
+        if getattr(arguments, name, None):
+            raise InputError(f"--{name} is recorded with a result: give --save NAME, or leave it out")
 
 
 def save_recordings(request: SaveRequest | None, recordings: Sequence[Recording]) -> None:

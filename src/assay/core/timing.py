@@ -182,13 +182,14 @@ def _to_timed_answers(log: RequestLog, k: int) -> TimedAnswers:
 def _check_positions(answer: Any, n: int, k: int) -> NDArray[np.int64]:
     """Return an answer as a table of positions, or raise an error; called when the clock has stopped."""
     try:
-        positions = np.asarray(answer, np.int64)
+        table = np.asarray(answer)
+        positions = table.astype(np.int64, copy=False) if table.dtype.kind != "f" else None
     except (TypeError, ValueError):
         description = f"a {type(answer).__name__} that is not a table of numbers"
     else:
-        if positions.shape == (n, k):
+        if positions is not None and positions.shape == (n, k):
             return positions
-        description = f"shape {positions.shape}"
+        description = f"numbers of type {table.dtype}" if positions is None else f"shape {table.shape}"
     raise EngineError(
         f"search returned {description}; expected positions of shape {(n, k)}: "
         f"a row of {k} positions for each query, filled with −1 if there are fewer"

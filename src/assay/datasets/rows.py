@@ -128,7 +128,8 @@ def parse_number(value: Any, column: str) -> float:
     if parsed_value != parsed_value:
         raise TableError(f"the {column} is NaN; give a number or remove the row")
     if column == "grade" and not (parsed_value.is_integer() and abs(parsed_value) < GRADE_LIMIT):
-        raise TableError(f"expected a whole number as the grade, found {value!r}")
+        limit = " below 10^8" if parsed_value.is_integer() else ""
+        raise TableError(f"expected a whole number as the grade{limit}, found {value!r}")
     return parsed_value
 
 

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from assay.core.errors import FormatError
 from assay.core.tables import Documents, Qrels, Queries, duplicate_problem
+from assay.core.unsupported_files import unsupported_problem
 from assay.datasets.formats import Collection, Format, Kind, Table, as_collection
 from assay.datasets.input_files import InputFile
 from assay.datasets.output_files import make_folder, open_for_writing
@@ -72,7 +73,7 @@ def is_smart(path: Path) -> bool:
 def _sources_by_kind(path: Path) -> dict[Kind, InputFile]:
     sources: dict[Kind, InputFile] = {}
     for file in sorted(path.iterdir()):
-        if file.is_file() and not file.name.startswith("."):
+        if file.is_file() and not file.name.startswith(".") and not unsupported_problem(file.name):
             source = InputFile(file)
             if kind := kind_of_file(source):
                 sources.setdefault(kind, source)

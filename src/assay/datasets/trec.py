@@ -276,7 +276,7 @@ def _line_problem(line: bytes, layout: TrecLayout) -> str | None:
     if len(fields) != len(layout.fields):
         field_names = " ".join(layout.fields)
         other = {len(RUN.fields): "a run", len(QRELS.fields): "qrels"}.get(len(fields))
-        hint = f"; this looks like {other} (the order is QRELS RUN)" if other else ""
+        hint = f"; this looks like {other} (where both are given, QRELS is the first)" if other else ""
         expected = f"expected {len(layout.fields)} fields ({field_names})"
         return f"{expected}, found {len(fields)}: {quote_bytes(line)}{hint}"
     return _value_problem(fields[layout.value], layout)
@@ -286,7 +286,8 @@ def _value_problem(field: bytes, layout: TrecLayout) -> str | None:
     if not np.isnan(layout.read(StringColumn.from_strings([field.decode()]))[0]):
         return None
     if layout is QRELS:
-        return f"expected a whole number as the grade, found {quote_bytes(field)}"
+        limit = " below 10^8" if field.lstrip(b"+-").isdigit() else ""
+        return f"expected a whole number as the grade{limit}, found {quote_bytes(field)}"
     noun = layout.fields[layout.value]
     if field.lower().lstrip(b"+-") == b"nan":
         return f"the {noun} is NaN, which cannot be ranked; give a number or remove the row"

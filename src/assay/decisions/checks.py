@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.decisions.rules import Rule
@@ -30,6 +30,7 @@ class Check:
     status: str = "undecided"  # passed, failed, undecided or skipped
     has_enough_queries: bool = True  # as many as the rules require
     family: int = 1  # the number of failures that are corrected together
+    has_same_results: bool = False  # the candidate returned what the baseline returned
 
     @property
     def boundary(self) -> float:
@@ -49,6 +50,8 @@ class Check:
     @property
     def side(self) -> int:
         """1 if the whole interval lies on the right side of the boundary, -1 if on the wrong side, else 0."""
+        if self.has_same_results:
+            return 1
         if self.rule.subject == "figure":  # its p values were derived from the ends of its interval
             return 1 if self.p_holds == 0 else -1 if self.p_fails == 0 else 0
         low, high, boundary = self.value.low, self.value.high, self.boundary
@@ -75,6 +78,14 @@ def check_comparison(rule: Rule, comparison: Comparison) -> Check:
     boundary = -rule.threshold if rule.condition == "not_worse_than" else rule.threshold
     p_holds, p_fails = comparison.p_above(boundary), comparison.p_below(boundary)
     return Check(rule, comparison.slice, value, p_holds, p_fails, comparison.deviation)
+
+
+def check_same_results(check: Check) -> Check:
+    """Return a check of a candidate that returned what the baseline returned: it is not worse."""
+    if check.rule.condition != "not_worse_than" or check.value.value is None:
+        return check
+    value = check.value._replace(low=None, high=None)
+    return replace(check, value=value, p_holds=0.0, p_fails=1.0, has_same_results=True)
 
 
 def _negate(value: float | None) -> float | None:

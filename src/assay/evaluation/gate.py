@@ -12,7 +12,13 @@ from assay.core.arrays import Floats
 from assay.core.errors import ConfigurationError
 from assay.core.score_order import ScoreOrder
 from assay.core.settings import is_number
-from assay.decisions.checks import Check, check_comparison, check_estimate, check_figure
+from assay.decisions.checks import (
+    Check,
+    check_comparison,
+    check_estimate,
+    check_figure,
+    check_same_results,
+)
 from assay.decisions.rules import Rule, Rules, read_rules
 from assay.decisions.verdict import Verdict, decide
 from assay.evaluation.compare import ComparisonOptions, Comparisons, compare_evaluations, name_distinctly
@@ -191,12 +197,27 @@ def _check_measure(
     if rule.compares and comparisons is not None:
         slice_key = (part.column, part.value) if part else ("", "")
         check = check_comparison(rule, comparisons.find(rule.of, None, *slice_key))
+        if _returned_the_same(comparisons.evaluations):
+            check = check_same_results(check)
         losers = comparisons.movers(measure=rule.of, n=3, part=part)[1]
         check = replace(check, losers=tuple(mover.query_id for mover in losers))
     else:
         check = _check_score(rule, rule.of, candidate, part)
     is_small = part is not None and check.value.n < rule.min_n
     return replace(check, status="skipped") if is_small else check
+
+
+def _returned_the_same(evaluations: Sequence[Evaluation]) -> bool:
+    """Return whether two runs have the same judged documents at the same ranks, and as many others."""
+    first, second = (evaluation.matches for evaluation in evaluations)
+    if first is None or second is None:
+        return False
+    pairs = (
+        (first.row, second.row),
+        (first.rankings.rank, second.rankings.rank),
+        (first.rankings.returned_counts, second.rankings.returned_counts),
+    )
+    return all(np.array_equal(a, b) for a, b in pairs)
 
 
 def _check_score(rule: Rule, measure: Measure, candidate: Evaluation, part: Slice | None) -> Check:

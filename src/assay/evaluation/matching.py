@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -65,11 +66,15 @@ class Matches(NamedTuple):
 def match(
     qrels: Qrels, run: RunBlocks, cutoffs: Sequence[int], queries: Queries | None = None, keep: int = 0
 ) -> Matches:
-    """Find the judged documents of each query in the run, which may name the queries by their texts."""
-    matches = _match_by_names(qrels, run, cutoffs, qrels.query_ids, keep)
-    if not matches.in_run.any() and queries is not None and "text" in queries.columns:
-        by_text = _match_by_names(qrels, run, cutoffs, queries.column("text", qrels.query_ids), keep)
-        matches = by_text if by_text.in_run.any() else matches
+    """Find the judged documents of each query in the run, which may name a query by its id or its text."""
+    places = {name: place for place, name in enumerate(qrels.query_ids)}
+    matches = _match_by_names(qrels, run, cutoffs, places, keep)
+    if matches.unjudged_queries and queries is not None and "text" in queries.columns:
+        texts = _unique_texts(queries.column("text", qrels.query_ids))
+        named = (name for name in matches.unjudged_queries if name in texts)
+        by_text = {name: texts[name] for name in named if not matches.in_run[texts[name]]}
+        if by_text:
+            matches = _match_by_names(qrels, run, cutoffs, places | by_text, keep)
     if not matches.in_run.any():
         raise UndecidableError(
             f"run {run.name!r} shares no query with the qrels: expected ids such as "
@@ -79,11 +84,16 @@ def match(
     return matches
 
 
+def _unique_texts(texts: Sequence[str | None]) -> dict[str, int]:
+    """Return the place of each text that only one query has."""
+    counts = Counter(texts)
+    return {text: place for place, text in enumerate(texts) if text and counts[text] == 1}
+
+
 def _match_by_names(
-    qrels: Qrels, run: RunBlocks, cutoffs: Sequence[int], names: Sequence[str], keep: int
+    qrels: Qrels, run: RunBlocks, cutoffs: Sequence[int], number: dict[str, int], keep: int
 ) -> Matches:
-    """Find the judged documents of each query under the name that the run has for it."""
-    number = {name: place for place, name in enumerate(names)}
+    """Find the judged documents of each query, given the number of the query by its names in the run."""
     wanted_documents = qrels.doc_ids
 
     def match_block(block: Segments) -> _BlockMatches:

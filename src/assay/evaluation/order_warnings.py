@@ -8,7 +8,10 @@ from assay.core.score_order import ScoreOrder
 _LEAST_CHANGES = 10  # fewer changes from row to row may rise by chance
 _RISING_SHARE = 0.95  # of the changes, if the rows are listed from the worst score to the best
 _CONTRADICTING_SHARE = 0.05  # of the changes from rank to rank; below it they may be due to rounding
-_BY_RANK = "to order documents by the ranks of the file, give --columns run:rank=rank (columns= in Python)"
+_BY_RANK = (
+    "to order documents by the ranks of the file, give --columns run:rank=rank "
+    "(data.columns in assay.toml, columns= in Python)"
+)
 
 
 def order_warnings(by_row: ScoreChanges, by_rank: ScoreChanges, order: ScoreOrder) -> list[str]:

@@ -290,6 +290,8 @@ def _literal(node: ast.expr, text: str) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError):
+        if isinstance(node, ast.Name) and ALIASES.get(node.id.lower()) is None:
+            return node.id  # the check of the parameter says what is expected in its place
         return _build_measure(node, text).check_complete()
 
 

@@ -36,6 +36,8 @@ class BM25Searcher(Searcher):
         b: float = 0.75,
         language: str = AUTO,
     ) -> None:
+        if not (k1 >= 0 and 0 <= b <= 1):
+            raise InputError(f"{name}: expected k1 of 0 or more and b from 0 to 1, found k1 {k1:g}, b {b:g}")
         texts = documents.texts()
         self.name, self.doc_ids, self._analyzer = name, list(texts), WordAnalyzer(language, texts.values())
         self._settings = {

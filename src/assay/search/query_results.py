@@ -39,6 +39,11 @@ class QueryResults:
         return [key for key, answer in self.answers.items() if not answer.documents]
 
     @property
+    def repeated_count(self) -> int:
+        """The number of documents that were returned again for the same query, which count once."""
+        return sum(answer.repeated for answer in self.answers.values())
+
+    @property
     def failures(self) -> dict[str, QueryFailure]:
         """The queries that have no answer, and why."""
         return {key: query.failure for key, query in self.queries.items() if query.failure}
@@ -130,6 +135,7 @@ class QueryResults:
             "queries": len(self.queries),
             "answered": len(self.answers),
             "empty": self.empty_queries,
+            "repeated": self.repeated_count,
             "failed": {key: failure.to_dict() for key, failure in self.failures.items()},
             "errors": dict(self.errors),
             "attempts": self.attempts,

@@ -115,7 +115,7 @@ def _from_row(row: dict[str, Any]) -> FinishedQuery:
     if "kind" in row:
         return FinishedQuery(*head, None, None, QueryFailure(row["kind"], row["said"]))
     stages = tuple(Stage(name, _ranking(documents), ns) for name, documents, ns in row["stages"])
-    answer = Answer(_ranking(row["documents"]), stages, row["tokens"], row["cost"])
+    answer = Answer(_ranking(row["documents"]), stages, row["tokens"], row["cost"], row.get("repeated", 0))
     return FinishedQuery(*head, row["latency_ns"], answer)
 
 

@@ -42,6 +42,7 @@ class Answer(NamedTuple):
     stages: tuple[Stage, ...] = ()  # of a pipeline, in order
     tokens: int = 0  # billed tokens
     cost: float = 0.0  # in the currency of the configured prices
+    repeated: int = 0  # documents that were returned again, which count once
 
 
 class Searcher:

@@ -45,6 +45,8 @@ def describe_check(check: Check) -> str:
 def _explain_status(check: Check) -> str:
     if check.status == "failed" and check.corrected_p is not None and check.rule.subject != "figure":
         return f": {_FAILURES[check.rule.condition]}, {format_p_sentence(check.corrected_p)}"
+    if check.has_same_results:
+        return ": both returned the same judged documents at the same ranks"
     if check.status != "undecided":
         return ""
     if not check.has_enough_queries:

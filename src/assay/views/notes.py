@@ -90,19 +90,28 @@ def interrupted_run_note(folder: Path, is_restart: bool) -> str:
     return f"{command} resumes the run"
 
 
-def fusion_notes(queries: int, documents: int, incomplete: int, output: str | None) -> list[str]:
-    """Return the size of a fused run, and the number of its queries that not all runs have."""
+def fusion_notes(
+    queries: int,
+    documents: int,
+    incomplete: int,
+    output: str | None,
+    warnings: Mapping[str, Sequence[str]],
+) -> list[str]:
+    """Return the size of a fused run, what its queries lack, and the doubts about the runs by name."""
     size = f"{queries:,} queries, {documents:,} documents"
     notes = [f"{output}: {size}" if output else size]
     if incomplete:
         notes.append(f"{incomplete:,} queries are not in all runs: they are fused from those that have them")
-    return notes
+    return notes + [f"warning: {name}: {text}" for name, texts in warnings.items() for text in texts]
 
 
-def found_notes(tables: Mapping[str, str | None], runs: Sequence[str], endpoints: Sequence[str]) -> list[str]:
-    """Return what was found in a folder and in the environment: tables by what they are, runs, endpoints."""
+def found_notes(
+    tables: Mapping[str, str | None], runs: Sequence[str], endpoints: Sequence[str], problems: Sequence[str]
+) -> list[str]:
+    """Return what was found in a folder and in the environment, and which files could not be read."""
     notes = [f"found {noun}: {path}" for noun, path in tables.items() if path]
     notes += [f"found a run: {path}" for path in runs]
+    notes += [f"not used: {problem}" for problem in problems]
     return notes + [f"found an endpoint in the environment: {name}" for name in endpoints]
 
 

@@ -66,6 +66,10 @@ def result_notes(results: QueryResults) -> list[str]:
     if len(results.session_settings) > 1:
         settings = ", ".join(_describe_session(n, rate) for n, rate in results.session_settings)
         notes.append(f"latency and QPS are of sessions with different settings ({settings})")
+    if results.repeated_count:
+        notes.append(
+            f"{results.repeated_count:,} documents were returned again for the same query; each counts once"
+        )
     if results.has_uncounted_cost:
         notes.append("the cost is that of the answers: failed attempts are not included")
     return notes

@@ -39,7 +39,8 @@ def render_truth(summary: TruthSummary, style: str, digests: Mapping[str, str] |
         f"base: {summary.n:,} × {summary.d}, {summary.type}; queries: {summary.queries:,}",
         f"the nearest {summary.k:,} by {summary.metric}, exact; at equal distance the first in the base",
         tie_note if summary.ties_at_k else "no query has a tie at k",
-        f"{summary.seconds:.2f} s" + (f"; written to {summary.output}" if summary.output else ""),
+        f"{summary.seconds:.2f} s; "
+        + (f"written to {summary.output}" if summary.output else "not written: -o FILE keeps it"),
     ]
     return render_sections("Exact neighbours", [Section("", lines), input_section(digests or {})], style)
 

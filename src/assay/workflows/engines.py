@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.core.errors import InputError
 from assay.indexes.hosting.hosted import EngineProcess
 from assay.indexes.hosting.worker import EngineDescription
 from assay.indexes.registry import ENGINES, Engine, plugins
@@ -40,6 +41,11 @@ class EnginesResult:
 def list_engines(request: EnginesRequest) -> EnginesResult:
     """List all engines, or describe the parameters of some."""
     if not request.names:
+        if request.python:
+            raise InputError(
+                "--python names the interpreter of the engines to describe: name them, such as "
+                f"assay bench engines faiss.hnsw --python {request.python}"
+            )
         return EnginesResult(ENGINES, plugins())
     descriptions = {}
     for name in request.names:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeGuard
 
-from assay.core.errors import AssayError, InputError
+from assay.core.errors import AssayError, InputError, first_line
 from assay.core.tables import Queries, Run
 from assay.datasets import Collection, helpcentre, read, write
 from assay.datasets.formats import kind_of_table
@@ -17,6 +17,7 @@ from assay.datasets.formats import kind_of_table
 BUILT_IN = "helpcentre"  # the folder of the built-in collection
 ENDPOINTS = ("ASSAY_ENDPOINT", "OPENSEARCH_URL", "ELASTICSEARCH_URL", "QDRANT_URL", "DATABASE_URL")
 TABLE_KINDS = ("qrels", "queries", "documents")  # judgments first: tables in the same place need no name
+_TABLE_NAME = re.compile(r"qrels|queries|topics|judg|corpus|documents|\.(run|qrels|trec)$", re.IGNORECASE)
 _MAX_FILES = 200
 _MAX_FILE_BYTES = 256 << 20
 _SKIPPED_FOLDERS = ("node_modules", "journals", "embeddings", "__pycache__")
@@ -31,6 +32,7 @@ class FolderContents:
     documents: str | None = None
     runs: list[str] = field(default_factory=list)  # the oldest first
     others: list[str] = field(default_factory=list)  # further tables of the same kinds
+    problems: list[str] = field(default_factory=list)  # why files that look like tables cannot be read
     endpoints: list[str] = field(default_factory=list)
     has_queries: bool = False  # with texts
     has_documents: bool = False
@@ -69,7 +71,7 @@ def inspect_folder(folder: str | Path) -> FolderContents:
         contents.add(place.relative_to(folder).as_posix(), collection)
     files = [path for place in places for path in sorted(place.iterdir()) if _is_readable(path)]
     for path in [path for path in files if not _is_stage(path)][:_MAX_FILES]:
-        tables = _read_tables(path)
+        tables = _read_tables(path, contents.problems)
         if isinstance(tables, Run) or (tables is not None and path.parent not in collections):
             contents.add(path.relative_to(folder).as_posix(), tables)
     contents.runs.sort(key=lambda name: ((folder / name).stat().st_mtime, name))
@@ -108,11 +110,13 @@ def _is_collection(tables: Collection | Run | None) -> TypeGuard[Collection]:
     return isinstance(tables, Collection) and None not in (tables.queries, tables.qrels)
 
 
-def _read_tables(path: Path) -> Collection | Run | None:
-    """Read the tables of a file or a folder; None if it has none."""
+def _read_tables(path: Path, problems: list[str] | None = None) -> Collection | Run | None:
+    """Read the tables of a file or a folder; None if it has none, and why, if it looks like a table."""
     try:
         table = read(path)
-    except (AssayError, OSError):
+    except (AssayError, OSError) as error:
+        if problems is not None and _TABLE_NAME.search(path.name):
+            problems.append(first_line(error))
         return None
     if isinstance(table, Collection | Run):
         return table

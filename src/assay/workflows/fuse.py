@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import math
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from assay.core.errors import InputError
+from assay.core.groups import RunBlocks, ScoreChanges
+from assay.core.score_order import ScoreOrder
 from assay.core.tables import Run
 from assay.datasets import trec, write
-from assay.datasets.formats import FORMATS
+from assay.datasets.formats import FORMATS, format_by_extension
+from assay.evaluation.evaluate import DEFAULT_ORDER
+from assay.evaluation.order_warnings import order_warnings
 from assay.search.fusion import NORMALISATIONS, Fusion
-from assay.search.searcher import sort_ranking
+from assay.search.searcher import RankedDocuments
 from assay.workflows.inputs import TableFiles
 
 __all__ = ["METHODS", "NORMALISATIONS", "FuseRequest", "FuseResult", "fuse_runs"]
@@ -24,10 +32,11 @@ class FuseRequest:
     """The runs to fuse, how, and where the fused run is written."""
 
     files: TableFiles
+    order: ScoreOrder = DEFAULT_ORDER  # in which scores order documents
     by: str = "rrf"  # one of METHODS
-    k: float = 60.0  # of reciprocal rank fusion
+    k: float | None = None  # of reciprocal rank fusion; None: 60
     weights: Sequence[float] | None = None  # one for each run; None: all 1
-    normalise: str = "minmax"  # one of NORMALISATIONS
+    normalise: str | None = None  # one of NORMALISATIONS, for `weighted`; None: minmax
     depth: int | None = None  # the number of documents of each query; None: all
     name: str = "fused"  # of the fused run
     output: str | Path | None = None  # its extension is the format; None: it is not written
@@ -35,10 +44,11 @@ class FuseRequest:
 
 @dataclass(frozen=True)
 class FuseResult:
-    """The fused run, and the number of its queries that not all runs have."""
+    """The fused run, the number of its queries that not all runs have, and doubts about the runs."""
 
     run: Run
     incomplete_queries: int
+    warnings: Mapping[str, Sequence[str]]  # by the name of the run
 
     def to_trec(self) -> str:
         """Return the run as the text of a TREC file."""
@@ -53,16 +63,76 @@ def fuse_runs(request: FuseRequest) -> FuseResult:
         raise InputError(f"expected at least two runs to fuse, found {len(request.files.runs)}")
     if request.depth is not None and request.depth < 1:
         raise InputError(f"expected a depth of at least 1, found {request.depth}")
-    fusion = Fusion(request.by, k=request.k, weights=request.weights, normalise=request.normalise)
+    fusion = _fusion(request)
     fusion.check_count(len(request.files.runs))
-    rankings_by_run = [run.to_dict() for run in request.files.read_runs()]
+    if request.output is not None:
+        _check_output(str(request.output), request.files.runs)
+    runs = [request.order.apply(run) for run in request.files.open_runs()]
+    rankings_by_run, warnings = [], {}
+    for run in runs:
+        rankings, changes = _read_rankings(run)
+        if request.by == "weighted":
+            _check_finite(run.name, rankings)
+        rankings_by_run.append(rankings)
+        warnings[run.name] = order_warnings(changes, run.rank_changes, request.order)
     queries = list(dict.fromkeys(query for rankings in rankings_by_run for query in rankings))
     fused = {}
     for query in queries:
-        rankings = [sort_ranking(rankings.get(query, {}).items()) for rankings in rankings_by_run]
-        fused[query] = dict(fusion(rankings)[: request.depth])
-    run = Run(fused, name=request.name)
+        sorted_rankings = [_rank(rankings.get(query, {})) for rankings in rankings_by_run]
+        fused[query] = dict(fusion(sorted_rankings)[: request.depth])
+    fused_run = Run(fused, name=request.name)
     if request.output is not None:
-        write(run, request.output)
+        write(fused_run, request.output)
     incomplete = sum(not all(query in rankings for rankings in rankings_by_run) for query in queries)
-    return FuseResult(run, incomplete)
+    return FuseResult(fused_run, incomplete, warnings)
+
+
+def _fusion(request: FuseRequest) -> Fusion:
+    """Return the fusion that is asked for; an option that the method does not use is refused."""
+    if request.by == "rrf" and request.normalise is not None:
+        raise InputError("--normalise belongs to weighted fusion: give --by weighted, or leave it out")
+    if request.by == "weighted" and request.k is not None:
+        raise InputError("--k belongs to reciprocal rank fusion: give --by rrf, or leave it out")
+    k = 60.0 if request.k is None else request.k
+    return Fusion(request.by, k=k, weights=request.weights, normalise=request.normalise or "minmax")
+
+
+def _check_output(output: str, runs: Sequence[str]) -> None:
+    """Refuse an output that would replace a run, or whose format is unknown, before anything is read."""
+    if os.path.isdir(output):
+        raise InputError(f"-o {output}: expected a file to write, found a folder")
+    if format_by_extension(output, "run") is None:
+        extensions = sorted({e for f in FORMATS.values() if "run" in f.writes for e in f.extensions})
+        raise InputError(f"-o {output}: expected a name that ends in {', '.join(extensions)}")
+    for path in runs:
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise InputError(f"{output} is also read, and would be lost: write to another file")
+
+
+def _read_rankings(run: RunBlocks) -> tuple[dict[str, dict[str, float]], ScoreChanges]:
+    """Return the scores of each query, and how they change from row to row."""
+    rankings: dict[str, dict[str, float]] = {}
+    changes = ScoreChanges()
+    for block in run.blocks_in_memory():
+        ids, values = block.ids_at(np.arange(len(block))).tolist(), block.values.tolist()
+        bounds = block.offsets.tolist()
+        for query, start, end in zip(block.query_ids, bounds[:-1], bounds[1:], strict=True):
+            rankings[query] = dict(zip(ids[start:end], values[start:end], strict=True))
+        changes += block.score_changes
+    return rankings, changes
+
+
+def _rank(scores: Mapping[str, float]) -> RankedDocuments:
+    """Return the documents of a run in the order in which it is scored: equal scores by larger id."""
+    return sorted(scores.items(), key=lambda pair: (pair[1], pair[0].encode()), reverse=True)
+
+
+def _check_finite(name: str, rankings: Mapping[str, Mapping[str, float]]) -> None:
+    """Refuse infinite scores, which cannot be normalised."""
+    for query, scores in rankings.items():
+        for doc, score in scores.items():
+            if not math.isfinite(score):
+                raise InputError(
+                    f"{name}: document {doc!r} in query {query!r} has the score {score}, which cannot be "
+                    "normalised: give a finite number, or fuse by ranks (--by rrf)"
+                )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from assay.core.errors import InputError
 from assay.core.groups import RunBlocks
 from assay.core.suggestions import did_you_mean
-from assay.core.tables import Documents, Qrels, Queries, Run
+from assay.core.tables import Documents, Qrels, Queries
 from assay.datasets import FORMATS, Collection, open_run, read, read_collection
 from assay.workflows.settings import read_settings
 
@@ -69,12 +69,11 @@ class TableFiles:
         if collection.qrels is None:
             raise InputError(f"{self.qrels}: expected judgments, found none in this folder")
         queries, documents = self.open_unjudged()
-        runs = [open_run(path, format=formats.get("run"), columns=columns["run"]) for path in self.runs]
         return Tables(
             collection.qrels,
             collection.queries if queries is None else queries,
             collection.documents if documents is None else documents,
-            _name_by_option(runs, self.names) if self.names else _name_distinctly(runs, self.runs),
+            self.open_runs(),
         )
 
     def _open_collection(
@@ -86,11 +85,12 @@ class TableFiles:
 
         return open_collection(source)
 
-    def read_runs(self) -> list[Run]:
-        """Read the runs into memory; they need no judgments."""
+    def open_runs(self) -> list[RunBlocks]:
+        """Open the runs, each under a name of its own; they need no judgments."""
         self._check_standard_input()
         columns, formats = _parse_columns(self.columns), _parse_formats(self.formats)
-        return [read(path, "run", format=formats.get("run"), columns=columns["run"]) for path in self.runs]
+        runs = [open_run(path, format=formats.get("run"), columns=columns["run"]) for path in self.runs]
+        return _name_by_option(runs, self.names) if self.names else _name_distinctly(runs, self.runs)
 
     def _check_standard_input(self) -> None:
         if [self.qrels, self.queries, self.documents, *self.runs].count("-") > 1:
@@ -121,6 +121,10 @@ def read_configurations(
     configurations = {name: read_settings(path) for name, path in zip(names, paths, strict=False)}
     for param in params:
         prefix = next((name for name in names if param.startswith(f"{name}:")), "")
+        if not prefix and ":" in param.partition("=")[0]:
+            unknown = param.partition(":")[0]
+            hint = did_you_mean(unknown, names) or f"there are {', '.join(names)}"
+            raise InputError(f"--param {param}: there is no run {unknown!r}; {hint}")
         keys, value = _parse_param(param.removeprefix(f"{prefix}:") if prefix else param)
         for name in [prefix] if prefix else names:
             configurations[name] = _replace_setting(configurations.get(name, {}), keys, value)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from assay.core.errors import AssayError, InputError
-from assay.evaluation import DEFAULT_MEASURES
+from assay.core.errors import AssayError, InputError, UndecidableError
+from assay.evaluation import DEFAULT_MEASURES, Evaluation
 from assay.evaluation.compare import ComparisonOptions, Comparisons, compare_evaluations
 from assay.search.run_queries import RunProgress, Watch
 from assay.views.compare import comparisons_dict
@@ -76,9 +76,11 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """0; 1 if queries or some systems failed; that of the first error if no system could be run."""
+        """0; 1 if queries or some systems failed; 3 if no system returned a document to score."""
         if not self.systems:
             return next(iter(self.errors.values())).exit_code
+        if all(system.problem for system in self.systems) and not self.errors:
+            return UndecidableError.exit_code
         return int(bool(self.errors) or any(system.results.failures for system in self.systems))
 
     @property
@@ -86,6 +88,11 @@ class RunResult:
         """Whether there are several systems and the baseline has no scores to compare with."""
         baseline = self.requested[0]
         return len(self.systems) > 1 and (baseline in self.errors or bool(self.systems[0].problem))
+
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """The evaluations of the systems that have one."""
+        return [system.evaluation for system in self.systems if system.evaluation is not None]
 
     @property
     def unscored(self) -> list[str]:

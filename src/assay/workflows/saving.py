@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.core.errors import InputError
+from assay.core.errors import ConfigurationError, InputError
 from assay.core.records import Experiment
+from assay.core.settings import is_number
 from assay.core.tables import Scores
 from assay.datasets.latencies import percentiles, read_latencies
+from assay.evaluation.configuration import flatten_settings
 from assay.store.evaluations import experiment_from_evaluation
 from assay.store.experiments import check_experiment
 from assay.store.store import Store
@@ -72,7 +74,20 @@ def _read_measurements(request: SaveRequest, run_count: int) -> dict[str, Any]:
         raise InputError("--figures and --latencies are of one run: save each run by itself")
     measurements: dict[str, Any] = {}
     if request.figures:
-        measurements["figures"] = read_settings(request.figures)
+        measurements["figures"] = _read_figures(request.figures)
     if request.latencies:
         measurements["latency"] = percentiles(read_latencies(request.latencies))
     return measurements
+
+
+def _read_figures(path: str) -> Mapping[str, Any]:
+    """Return costs and other numbers by name; anything but a number is refused."""
+    figures = read_settings(path)
+    problems = {
+        name: f"expected a number, found {value!r}"
+        for name, value in flatten_settings(figures).items()
+        if not is_number(value)
+    }
+    if problems:
+        raise ConfigurationError(problems, path)
+    return figures

@@ -118,6 +118,8 @@ def _parse_output(output: bytes) -> Any:
 def _document(line: str) -> tuple[str, float | None]:
     key, tab, score = line.strip().partition("\t")
     try:
+        if not tab and " " in key:
+            raise ValueError("a sentence, not an id")
         return key, float(score) if tab else None
     except ValueError:
         reason = f"expected an id, a tab and a score, found {excerpt(line)!r}"

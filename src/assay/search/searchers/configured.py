@@ -56,10 +56,12 @@ class ConfiguredSearcher(Searcher):
         try:
             with deadline(end):
                 values, usage = self._values(query, k)
-            documents = rank_as_returned(self.find_documents(values, k, seconds_until(end)), k)
+            returned = list(self.find_documents(values, k, seconds_until(end)))
+            documents = rank_as_returned(returned, k)
         except RemoteError as error:
             raise error.with_reason(redact(error.reason, self._names)) from None
-        return Answer(documents, tokens=usage.tokens, cost=usage.cost)
+        repeated = len(returned) - len({str(key) for key, _ in returned})
+        return Answer(documents, tokens=usage.tokens, cost=usage.cost, repeated=repeated)
 
     def find_documents(self, values: Mapping[str, Any], k: int, timeout: float | None) -> ReturnedDocuments:
         """Return ids and scores, best first; `values` are `query`, `k`, `id`, `vector` and the columns."""
