@@ -1,12 +1,14 @@
 """The workflows of recorded experiments."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from assay.core.errors import InputError, UndecidableError
 from assay.store.store import Store
+from assay.views.experiments import render_experiments
 from assay.workflows.experiments import (
     CompareExperimentsRequest,
     DeleteRequest,
@@ -109,3 +111,23 @@ def test_a_store_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no store at none"):
         list_experiments(ListExperimentsRequest(store="none"))
     assert not (tmp_path / "none").exists()
+
+
+def test_scores_that_were_not_imported_cannot_be_compared(store: Store) -> None:
+    store.put(replace(experiment("c"), digests={"qrels": "a" * 64, "scores": "0" * 32}))
+    with pytest.raises(UndecidableError, match="it was imported without them"):
+        compare_experiments(CompareExperimentsRequest(baseline="a", candidate="c"))
+
+
+def test_a_list_by_one_value_still_shows_latency_and_cost() -> None:
+    fields = [str(field) for field in list_experiments(ListExperimentsRequest(sort="R@10")).fields]
+    assert {"latency.p95_ms", "figures.cost_per_1k_queries"} <= set(fields)
+
+
+def test_a_setting_called_name_is_told_apart_from_the_name_of_the_experiment(store: Store) -> None:
+    for number in (1, 2):
+        store.put(replace(experiment("d"), configuration={"name": f"system {number}"}))
+    shown = list_experiments(ListExperimentsRequest(names=["d"])).experiments
+    head = render_experiments(shown, "csv").splitlines()[0].split(",")
+    assert "params.name" in head
+    assert len(head) == len(set(head))

@@ -38,7 +38,9 @@ def render_experiments(
     """Experiments with the values of these fields, one per line."""
     settings = differing_settings({e.id: e.configuration for e in experiments})
     few = list(settings) if style == "csv" or len(settings) <= _MAX_SETTINGS else []
-    head = ["id", "name", "at", *map(str, fields), *few, "tags", "pin"]
+    own = {"id", "name", "at", "tags", "pin"}
+    few_heads = [f"params.{key}" if key in own else key for key in few]
+    head = ["id", "name", "at", *map(str, fields), *few_heads, "tags", "pin"]
     rows = []
     for e in experiments:
         values = [_format_field(field, field.value(e), style) for field in fields]

@@ -64,8 +64,9 @@ def list_experiments(request: ListExperimentsRequest) -> ExperimentList:
     """The experiments that a filter admits: the newest, or the best by a field."""
     sort = ExperimentField.parse(request.sort) if request.sort else None
     measures = [ExperimentField("metrics", str(parse(text))) for text in request.measures]
-    columns = [*map(ExperimentField.parse, request.columns), *([sort] if sort else [])]
-    read_measures = {field.key for field in (*measures, *columns) if field.space == "metrics"}
+    chosen = [ExperimentField.parse(column) for column in request.columns]
+    sorted_by = [sort] if sort else []
+    read_measures = {field.key for field in (*measures, *chosen, *sorted_by) if field.space == "metrics"}
     with open_existing_store(request.store) as store:
         experiments = store.list(
             request.where,
@@ -77,7 +78,8 @@ def list_experiments(request: ListExperimentsRequest) -> ExperimentList:
     if sort:
         experiments = sort_experiments(experiments, sort, request.reverse)
     shown, has_more = tuple(experiments[: request.limit]), len(experiments) > request.limit
-    fields = [*(measures or default_measures(shown)), *(columns or default_columns(shown))]
+    columns = [*(chosen or default_columns(shown)), *sorted_by]
+    fields = [*(measures or default_measures(shown)), *columns]
     return ExperimentList(shown, tuple(dict.fromkeys(fields)), has_more)
 
 
@@ -230,7 +232,7 @@ def compare_experiments(request: CompareExperimentsRequest) -> ExperimentCompari
         ]
         blocking = tuple(dict.fromkeys(reason for reason in reasons if reason.blocks))
         if blocking and not request.anyway:
-            raise _not_comparable(a, b, blocking)
+            raise _not_comparable(a, b, blocking, measures)
         options = ComparisonOptions(request.test, request.correction, request.margin, request.level)
         return ExperimentComparison(
             _compare(store, (a, b), measures, options),
@@ -240,13 +242,13 @@ def compare_experiments(request: CompareExperimentsRequest) -> ExperimentCompari
 
 
 def _not_comparable(
-    a: Experiment, b: Experiment, blocking: Sequence[ComparabilityReason]
+    a: Experiment, b: Experiment, blocking: Sequence[ComparabilityReason], measures: Sequence[str]
 ) -> UndecidableError:
+    remedy = "compare all the same with --anyway"
+    if not measures:
+        remedy = "compare by what both have with -m, or all the same with --anyway"
     listed = "".join(f"\n  {text}" for text in dict.fromkeys(map(describe_reason, blocking)))
-    return UndecidableError(
-        f"{a.name} ({a.id}) and {b.name} ({b.id}) are not comparable:{listed}\n"
-        "compare by what both have with -m, or all the same with --anyway"
-    )
+    return UndecidableError(f"{a.name} ({a.id}) and {b.name} ({b.id}) are not comparable:{listed}\n{remedy}")
 
 
 def _compare(
@@ -263,6 +265,12 @@ def _compare(
 
 
 def _read_scores(store: Store, e: Experiment, measures: list[str]) -> Scores:
+    digest = e.digests.get("scores")
+    if digest is not None and not store.tables.has(digest):
+        raise UndecidableError(
+            f"the scores of {e.name} ({e.id}) are not in {store.url}: it was imported without them; "
+            "a backup (assay experiments backup) carries them"
+        )
     scores = store.scores(e)
     if scores is None:
         raise UndecidableError(

@@ -10,7 +10,8 @@ import numpy as np
 from assay.core.errors import FormatError
 from assay.core.unsupported_files import refuse_unsupported
 
-NEIGHBORS_HINT = "neighbours are read with --neighbors"  # added to errors if vectors are expected
+# added to errors if vectors are expected
+NEIGHBORS_HINT = "neighbours are read with --neighbors (assay dataset show, export)"
 _DECOMPRESSORS = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd"}
 
 
