@@ -10,6 +10,7 @@ from assay.core.records import DatasetVersion
 from assay.judging.dataset_diff import DatasetDiff, TableDiff
 from assay.views import text
 from assay.views.experiments import format_time
+from assay.views.numbers import NO_VALUE
 from assay.views.sections import Section, render_sections
 
 _NOUNS = {"queries": "queries", "qrels": "labels", "documents": "documents"}
@@ -18,7 +19,7 @@ _NOUNS = {"queries": "queries", "qrels": "labels", "documents": "documents"}
 def render_versions(versions: Sequence[DatasetVersion], style: str) -> str:
     """Versions of evaluation sets, one per line, and the recipe of a single one."""
     head = ["version", "at", "queries", "labels", "documents", "parent", "note"]
-    rows = [[*_version_cells(version), version.note] for version in versions]
+    rows = [[*_version_cells(version, style), version.note] for version in versions]
     if style == "csv":
         return text.render_csv(head, rows)
     recipe = [f"{key}: {_plain(value)}" for key, value in versions[0].recipe.items()] if versions else []
@@ -28,13 +29,17 @@ def render_versions(versions: Sequence[DatasetVersion], style: str) -> str:
     return render_sections("Datasets", sections, style)
 
 
-def _version_cells(version: DatasetVersion) -> list[str]:
-    counts = [f"{version.counts.get(name, 0):,}" for name in ("queries", "labels", "documents")]
-    parent = f"@{version.parent[:8]}" if version.parent else "–"
-    return [version.label, format_time(version.at), *counts, parent]
+def _version_cells(version: DatasetVersion, style: str) -> list[str]:
+    numbers = [version.counts.get(name, 0) for name in ("queries", "labels", "documents")]
+    if style == "csv":
+        return [version.label, version.at.isoformat(), *map(str, numbers), version.parent or ""]
+    parent = f"@{version.parent[:8]}" if version.parent else NO_VALUE
+    return [version.label, format_time(version.at), *(f"{number:,}" for number in numbers), parent]
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
