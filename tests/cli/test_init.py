@@ -242,8 +242,8 @@ def write_csv(folder: Path) -> None:
     ("write_files", "codes"),
     [
         (write_guide_with_documents, (0, 0)),
-        (write_guide_with_runs, (0, 0)),
-        (write_guide, (0, 2)),  # there is nothing to search, and so nothing to decide on
+        (write_guide_with_runs, (3, 0)),  # the search is still to be named, and the runs are there
+        (write_guide, (3, 2)),  # there is nothing to search, and so nothing to decide on
         (write_trec, (0, 0)),
         (write_beir, (0, 0)),
         (write_csv, (0, 0)),
@@ -263,7 +263,7 @@ def test_queries_without_anything_to_search_get_a_system_to_complete(
 ) -> None:
     write_guide(folder)
     assert "name documents, or your search as [systems.mine], in it, then: assay run" in init_folder(capsys)
-    assert run(["run", "-m", "R@10"]) == 0
+    assert run(["run", "-m", "R@10"]) == 3
     assert "mine returned no document for any of 280 queries" in capsys.readouterr().err
     assert run(["gate"]) == 2
     assert "candidate.run: there is no runs/mine.run (`assay run` writes" in capsys.readouterr().err
