@@ -19,7 +19,7 @@ from assay.remote.errors import RemoteError
 from assay.remote.rate_limit import RateLimit
 from assay.search import run_queries as runs
 from assay.search.pipeline import Pipeline, RetrievalSource
-from assay.search.run_journal import RunJournal
+from assay.search.run_journal import FinishedQuery, RunJournal
 from assay.search.run_queries import RunOptions, RunProgress, run_queries
 from assay.search.searcher import Answer, Query
 from assay.search.searcher import iterate_queries as each
@@ -287,6 +287,32 @@ def test_an_interruption_at_any_point_loses_no_answer(
 
     points = takewhile(lambda after: interrupted(tmp_path / str(after), after), count(1))
     assert len(list(points)) > 30
+
+
+def test_an_interruption_while_a_thread_starts_loses_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted = Event()
+
+    class Interrupted(Thread):
+        def start(self) -> None:
+            super().start()
+            assert submitted.wait(60)
+            raise KeyboardInterrupt
+
+    class Runner(runs._QueryRunner):
+        def _submit(self, item: FinishedQuery | int) -> None:
+            super()._submit(item)
+            submitted.set()
+
+    monkeypatch.setattr(runs, "Thread", Interrupted)
+    monkeypatch.setattr(runs, "_QueryRunner", Runner)
+    first, second = Scripted(), Scripted()
+    with pytest.raises(KeyboardInterrupt):
+        run_queries(first, make_queries(400), NOW, tmp_path)
+    monkeypatch.undo()
+    assert run_queries(second, make_queries(400), NOW, tmp_path).resumed_count == first.counts.total() > 0
+    assert set((first.counts + second.counts).values()) == {1}
 
 
 def test_an_interruption_does_not_wait_for_a_pause(tmp_path: Path) -> None:

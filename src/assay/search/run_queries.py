@@ -245,8 +245,8 @@ class _QueryRunner:
             watch(RunProgress(self.total, done, self.failed_count, len(self._active_calls), qps))
 
     def _start(self) -> None:
+        self._active_threads += 1  # first: an interruption may come while the thread starts and asks
         Thread(target=self._work, name=f"asks {self.searcher.name}", daemon=True).start()
-        self._active_threads += 1
 
     def _work(self) -> None:
         """Ask one query after another, until none is left or this thread was abandoned."""
