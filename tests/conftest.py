@@ -33,6 +33,7 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give every file to one test process, and the cases of a file with `IS_DIVIDED` to any of them."""
     for item in items if config.pluginmanager.hasplugin("xdist") else ():
@@ -41,6 +42,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             case = getattr(item, "callspec", None)
             file += f"[{case.id if case else test}]"
         item.add_marker(pytest.mark.xdist_group(file))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse a version of pytest with which xdist ignores the groups: tests would only be slower."""
+    if getattr(session.config.option, "loadgroup", False):
+        assert all("@" in item.nodeid for item in session.items), "expected tests in groups by file"
 
 
 Called = tuple[subprocess.CompletedProcess[str], Path]
