@@ -40,14 +40,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file, _, test = item.nodeid.partition("::")
         if getattr(getattr(item, "module", None), "IS_DIVIDED", False):
             case = getattr(item, "callspec", None)
-            file += f"[{case.id if case else test}]"
-        item.add_marker(pytest.mark.xdist_group(file))
+            file += f":{case.id if case else test}"
+        item.add_marker(pytest.mark.xdist_group(file.replace("]", ")")))  # xdist ignores a group with ]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse a version of pytest with which xdist ignores the groups: tests would only be slower."""
     if getattr(session.config.option, "loadgroup", False):
-        assert all("@" in item.nodeid for item in session.items), "expected tests in groups by file"
+        is_grouped = (item.nodeid.rfind("@") > item.nodeid.rfind("]") for item in session.items)
+        assert all(is_grouped), "expected tests in groups by file"
 
 
 Called = tuple[subprocess.CompletedProcess[str], Path]
