@@ -29,6 +29,7 @@ COMMANDS = {
     "fuse": "fuse run files into one run",
     "truth": "exact neighbours; `truth audit` checks those of a file",
     "dataset": "evaluation sets: build, check, version; vectors: export, generate, show, check",
+    "judge": "labels of people, clicks and models: collect, agree, combine, estimate",
     "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",
     "select": "choose an index by floors and an objective; explain why the others lost",
     "tune": "find the cheapest configuration that meets the floors",
