@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from assay.cli.dataset import vectors, versions
+from assay.cli.dataset import checks, generate, samples, vectors, versions
 from assay.cli.parsers import join_subcommands, run_subcommand
 
 _FOOTER = """\
@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     return join_subcommands(
         "dataset",
         "Build, check and keep evaluation sets; export, generate, show and check vectors and neighbours.",
-        [versions, vectors],
+        [versions, samples, generate, checks, vectors],
         _FOOTER,
     )
 

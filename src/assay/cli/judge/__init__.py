@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
-from assay.cli.parsers import SubcommandModule, join_subcommands, run_subcommand
+from assay.cli.judge import agreement, annotation, clicks, estimate, labels, llm
+from assay.cli.parsers import join_subcommands, run_subcommand
 
-_MODULES: Sequence[SubcommandModule] = [
-]
 _FOOTER = """\
 `assay judge COMMAND --help` shows the options of each.
 
@@ -19,7 +17,10 @@ exit codes: 0 done; 2 wrong use or bad input; 3 cannot be decided from this data
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     return join_subcommands(
-        "judge", "Collect labels of people, clicks and models, and say how far to trust them.", _MODULES, _FOOTER
+        "judge",
+        "Collect labels of people, clicks and models, and say how far to trust them.",
+        [annotation, agreement, labels, clicks, llm, estimate],
+        _FOOTER,
     )
 
 

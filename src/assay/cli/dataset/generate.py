@@ -1,0 +1,8 @@
+"""assay dataset: subcommands to come."""
+
+from __future__ import annotations
+
+from assay.cli.parsers import Subcommand
+
+EXAMPLES = ""
+SUBCOMMANDS: dict[str, Subcommand] = {}
