@@ -33,6 +33,7 @@ COMMANDS = {
     "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",
     "select": "choose an index by floors and an objective; explain why the others lost",
     "tune": "find the cheapest configuration that meets the floors",
+    "serve": "the dashboard: pages over the experiments of a store",
     "experiments": "the recorded experiments: their data, their results, and what changed them",
 }
 

@@ -1,0 +1,1 @@
+"""The dashboard: pages over the workflows. A page parses its address, calls one workflow and renders."""

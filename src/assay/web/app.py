@@ -1,0 +1,144 @@
+"""The application: every page with its data, every action, static files, and errors as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Form, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from assay.core.errors import AssayError, UndecidableError
+from assay.core.version import __version__
+from assay.web.access import Access, context_of
+from assay.web.headers import SecurityHeaders
+from assay.web.page import Action, Page, PageModule
+from assay.web.pages import MODULES
+from assay.web.rendering import render
+
+_STATIC = Path(__file__).parent / "static"
+
+
+def create_app(access: Access, modules: Sequence[PageModule] = MODULES) -> FastAPI:
+    """Return the application over one store."""
+    app = FastAPI(title="Assay", version=__version__, docs_url=None, redoc_url=None)
+    pages = [page for module in modules for page in module.PAGES]
+    app.state.access = access
+    app.state.navigation = [page for page in pages if page.label]
+    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    for page in pages:
+        _add_page(app, page)
+    for module in modules:
+        for action in module.ACTIONS:
+            _add_action(app, action)
+    access.install(app)
+    app.add_middleware(SecurityHeaders)
+    _add_error_pages(app)
+    return app
+
+
+def _add_page(app: FastAPI, page: Page) -> None:
+    parameters = page.parameters
+
+    def show(request: Request, values: Annotated[Any, Query()]) -> Response:
+        context = context_of(request, page.role)
+        value = page.read(context, _with_path(request, values))
+        view = page.present(value, values)
+        return HTMLResponse(_render_page(request, page, view, values))
+
+    def data(request: Request, values: Annotated[Any, Query()]) -> Response:
+        context = context_of(request, page.role)
+        return JSONResponse(page.read(context, _with_path(request, values)).to_dict())
+
+    for function in (show, data):
+        function.__annotations__["values"] = Annotated[parameters, Query()]
+    name = page.template.removesuffix(".html")
+    app.get(page.path, name=name, response_class=HTMLResponse)(show)
+    app.get(page.json_path, name=f"{name}.json")(data)
+
+
+def _with_path(request: Request, values: Any) -> Any:
+    """Return the parameters with those that are part of the path."""
+    return values.model_copy(update=dict(request.path_params)) if request.path_params else values
+
+
+def _render_page(request: Request, page: Page, view: Any, values: Any) -> str:
+    return render(
+        page.template,
+        page=page,
+        view=view,
+        values=values,
+        navigation=request.app.state.navigation,
+        data_address=_data_address(request),
+        context=context_of(request, page.role),
+        access=request.app.state.access,
+        csrf=request.app.state.access.csrf_token(request),
+    )
+
+
+def _data_address(request: Request) -> str:
+    path = "/index" if request.url.path == "/" else request.url.path
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{path}.json{query}"
+
+
+def _add_action(app: FastAPI, action: Action) -> None:
+    form = action.form
+
+    def run(request: Request, values: Annotated[Any, Form()]) -> Response:
+        context = context_of(request, action.role)
+        result = action.run(context, _with_path(request, values))
+        if "application/json" in request.headers.get("accept", ""):
+            return JSONResponse({"location": result.location, "message": result.message, **result.value})
+        return RedirectResponse(result.location, status_code=303)
+
+    run.__annotations__["values"] = Annotated[form, Form()]
+    app.post(action.path, name=action.path)(run)
+
+
+def _add_error_pages(app: FastAPI) -> None:
+    def assay_error(request: Request, error: Exception) -> Response:
+        status = 422 if isinstance(error, UndecidableError) else 400
+        return _error_response(request, status, str(error))
+
+    def http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 303:
+            return RedirectResponse((error.headers or {})["location"], status_code=303)
+        return _error_response(request, error.status_code, str(error.detail), error.headers)
+
+    def wrong_parameters(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        problems = (f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
+        return _error_response(request, 422, "; ".join(problems))
+
+    handlers: dict[type[Exception], Callable[[Request, Exception], Response]] = {
+        AssayError: assay_error,
+        HTTPException: http_error,
+        RequestValidationError: wrong_parameters,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
+
+
+def _error_response(request: Request, status: int, message: str, headers: Any = None) -> Response:
+    if request.url.path.endswith(".json") or "application/json" in request.headers.get("accept", ""):
+        return JSONResponse({"error": message}, status, headers)
+    access = request.app.state.access
+    page = render(
+        "error.html",
+        status=status,
+        message=message,
+        navigation=request.app.state.navigation,
+        access=access,
+        data_address="",
+        page=None,
+        view=None,
+        context=None,
+        csrf="",
+    )
+    return HTMLResponse(page, status, headers)

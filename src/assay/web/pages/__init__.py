@@ -1,0 +1,8 @@
+"""The pages, in the order of the navigation: one module each, with its template beside it."""
+
+from collections.abc import Sequence
+
+from assay.web.page import PageModule
+from assay.web.pages import experiments
+
+MODULES: Sequence[PageModule] = (experiments,)

@@ -1,0 +1,77 @@
+// Keys, the theme, rows that are moved through, and what is ticked. Every page is readable without it.
+const root = document.documentElement;
+const byId = (id) => document.getElementById(id);
+
+byId("theme").addEventListener("click", () => {
+  const isDark = root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  localStorage.setItem("theme", root.dataset.theme);
+});
+
+const announce = (text) => { byId("status").textContent = text; };
+
+const rows = () => [...document.querySelectorAll("tr[data-href], li[data-href]")];
+let current = -1;
+const select = (index) => {
+  const list = rows();
+  if (!list.length) return;
+  current = Math.max(0, Math.min(list.length - 1, index));
+  list.forEach((row, i) => row.setAttribute("aria-selected", i === current));
+  list[current].scrollIntoView({ block: "nearest" });
+  announce(list[current].innerText.replace(/\s+/g, " ").slice(0, 120));
+};
+
+const ticked = () => [...document.querySelectorAll("input[data-tick]:checked")].map((box) => box.value);
+const showTicked = () => {
+  const link = byId("compare");
+  if (!link) return;
+  const names = ticked();
+  link.hidden = names.length < 2;
+  const [baseline, ...candidates] = names.reverse();
+  const query = new URLSearchParams([["baseline", baseline ?? ""], ...candidates.map((id) => ["candidate", id])]);
+  link.href = `/compare?${query}`;
+  byId("ticked").textContent = names.length;
+};
+document.addEventListener("change", (event) => {
+  if (event.target.matches("input[data-tick]")) showTicked();
+  const form = event.target.closest("form[data-submit-on-change]");
+  if (form) form.requestSubmit();
+});
+document.addEventListener("click", (event) => {
+  const row = event.target.closest("tr[data-href]");
+  if (row && !event.target.closest("a, button, input, label, select")) location.href = row.dataset.href;
+});
+showTicked();
+
+let isGoing = false;
+const actions = {
+  "/": () => document.querySelector(".find input").focus(),
+  "?": () => byId("keys").showModal(),
+  j: () => select(current + 1),
+  k: () => select(current - 1),
+  Enter: () => { const row = rows()[current]; if (row) location.href = row.dataset.href; },
+  x: () => rows()[current]?.querySelector("input[data-tick]")?.click(),
+  c: () => { const link = byId("compare"); if (link && !link.hidden) link.click(); },
+  f: () => document.querySelector(".filter input")?.focus(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isGoing) {
+    isGoing = false;
+    document.querySelector(`nav a[data-go="${CSS.escape(event.key.toLowerCase())}"]`)?.click();
+    return;
+  }
+  const own = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (own) {
+    event.preventDefault();
+    own.click();
+    return;
+  }
+  if (event.key.toLowerCase() === "g" && !document.querySelector("[data-own-keys]")) { isGoing = true; return; }
+  const action = actions[event.key] ?? actions[event.key.toLowerCase()];
+  const isControl = event.key === "Enter" && event.target.matches("a, button");
+  if (action && !isControl) { event.preventDefault(); action(); }
+});
