@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from pathlib import Path
 from typing import Any
 
 from assay.bench.imported import READERS
@@ -15,6 +14,7 @@ from assay.cli.bench_report import add_report_options, report
 from assay.cli.live_table import LiveTable
 from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format, add_subcommands, make_group, run_subcommand
+from assay.cli.progress import note_when_interrupted
 from assay.cli.saving import add_saving, print_saved, save_request
 from assay.cli.select import add_scoring
 from assay.cli.truth_progress import TruthProgressLine
@@ -174,14 +174,8 @@ def _measure(request: BenchRequest) -> BenchResult:
         return LiveTable(sweep, sys.stderr)
 
     try:
-        return bench(request, progress=progress, watch=watch)
-    except KeyboardInterrupt:
-        if Path(request.out).is_dir():
-            print(
-                f"finished trials are stored in {request.out}: the same command continues from there",
-                file=sys.stderr,
-            )
-        raise
+        with note_when_interrupted(request.out, "finished trials"):
+            return bench(request, progress=progress, watch=watch)
     finally:
         progress.clear()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from assay.core.groups import RunBlocks, Segments
 from assay.core.score_order import WrappedRun
@@ -16,6 +18,18 @@ _REPORT_SECONDS = 0.2  # between two reports
 def watch_run(run: RunBlocks) -> RunBlocks:
     """Report the progress of a run if standard error is a terminal."""
     return WatchedRun(run) if sys.stderr.isatty() else run
+
+
+@contextmanager
+def note_when_interrupted(folder: str, results: str) -> Iterator[None]:
+    """After Ctrl-C, say that the results so far are stored in a folder and how to continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if Path(folder).is_dir():
+            note = f"{results} are stored in {folder}: the same command continues from there"
+            print(note, file=sys.stderr)
+        raise
 
 
 class WatchedRun(WrappedRun):

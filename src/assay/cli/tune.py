@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from assay.bench.tuning.space import OBJECTIVES
 from assay.bench.tuning.tuner import Tuner, TuningAttempt
@@ -12,6 +11,7 @@ from assay.cli import print_notes
 from assay.cli.bench import add_data_options, add_pass_options, measure_options
 from assay.cli.output import show_result
 from assay.cli.parsers import add_format, make_parser
+from assay.cli.progress import note_when_interrupted
 from assay.cli.truth_progress import TruthProgressLine
 from assay.views.truth import describe_easy_queries
 from assay.views.tuning import FORMATS, describe_attempt, render_tuning
@@ -77,14 +77,8 @@ def command(arguments: argparse.Namespace) -> int:
     request = TuneRequest(floors=arguments.floor, **options, **measure_options(arguments))
     progress = TruthProgressLine()
     try:
-        result = tune(request, progress=progress if sys.stderr.isatty() else None, watch=_print_attempt)
-    except KeyboardInterrupt:
-        if Path(arguments.out).is_dir():
-            print(
-                f"attempts are stored in {arguments.out}: the same command continues from there",
-                file=sys.stderr,
-            )
-        raise
+        with note_when_interrupted(arguments.out, "attempts"):
+            result = tune(request, progress=progress if sys.stderr.isatty() else None, watch=_print_attempt)
     finally:
         progress.clear()
     show_result(result, arguments.format, lambda style: render_tuning(result.selection, result.tuning, style))
