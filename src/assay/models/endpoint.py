@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import time
 from collections.abc import Callable
+from threading import Event, local
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from assay.core.errors import InputError
 from assay.remote.errors import RemoteError
 from assay.remote.http import HttpClient, bearer_header
+from assay.remote.rate_limit import RateLimit
 from assay.remote.redaction import redact_login
-from assay.remote.retry import RetryPolicy, call_with_retries
+from assay.remote.retry import MAX_RETRY_AFTER, RetryPolicy, call_with_retries
 from assay.remote.secrets import refuse_invalid_header
 
 MAX_RESPONSE_BYTES = 1 << 29
+_REFUSED = os.strerror(errno.ECONNREFUSED)  # a request that was never sent is not billed
 T = TypeVar("T")
 
 
@@ -25,6 +30,8 @@ class EndpointSettings(NamedTuple):
     key_env: str | None  # the environment variable that holds the key
     timeout: float
     retries: int = 0
+    rate: float | None = None  # requests per second of all threads together
+    has_shared_pauses: bool = False  # whether a limit that one thread meets pauses all threads
 
 
 class ModelEndpoint:
@@ -34,6 +41,8 @@ class ModelEndpoint:
         _check_url(settings.base_url)
         self.settings = settings
         self._policy = RetryPolicy(settings.retries, longest=60.0)
+        self._thread_values = local()
+        self._rate_limit = RateLimit(settings.rate, 1, Event())  # without a rate it does not wait
         self._client = HttpClient(
             settings.base_url,
             bearer_header(_read_key(settings.key_env)),
@@ -48,10 +57,27 @@ class ModelEndpoint:
         return call_with_retries(lambda: self._call(path, body), self._policy)
 
     def _call(self, path: str, body: Any) -> Any:
+        self._rate_limit.wait_for_turn()
+        sent_at = time.perf_counter_ns()
         try:
-            return self._client.call("POST", self._client.base_path + path, body)
+            value = self._client.call("POST", self._client.base_path + path, body)
         except RemoteError as error:
+            if error.kind in ("timeout", "connection") and _REFUSED not in error.reason:
+                self._thread_values.lost = self.lost_attempts + 1
+            if error.kind == "limited" and self.settings.has_shared_pauses:
+                self._rate_limit.slow_down(self._pause(error), sent_at)
             raise error.with_reason(error.reason + self._hint(error)) from None
+        self._rate_limit.record_answer()
+        return value
+
+    @property
+    def lost_attempts(self) -> int:
+        """How many attempts of the calling thread so far were cut: they may have been billed."""
+        return getattr(self._thread_values, "lost", 0)
+
+    def _pause(self, error: RemoteError) -> float:
+        """Return how long all threads pause after a limit."""
+        return min(MAX_RETRY_AFTER, self._policy.backoff if error.retry_after is None else error.retry_after)
 
     def _hint(self, error: RemoteError) -> str:
         if error.kind == "timeout":

@@ -12,6 +12,7 @@ from assay.core.errors import ConfigurationError, InputError, MissingExtraError
 from assay.core.parameters import keyword_parameters, value_problems
 from assay.core.suggestions import did_you_mean
 from assay.models.encoder import Encoder
+from assay.models.language_model import LanguageModel
 from assay.models.model import Model
 from assay.models.reranker import Reranker
 
@@ -43,6 +44,8 @@ RERANKERS = {
     "late_interaction": ModelKind("rerankers.late_interaction:LateInteraction"),
 }
 
+LANGUAGE_MODELS = {"openai": ModelKind("language_models.openai:OpenAI")}
+
 
 def load_encoder(kind: str, **settings: Any) -> Encoder:
     """Return the encoder of a kind with these parameters.
@@ -70,6 +73,13 @@ def load_reranker(kind: str, encoder: Encoder | None = None, **settings: Any) ->
     return reranker_class(*inputs, **settings)
 
 
+def load_language_model(kind: str, **settings: Any) -> LanguageModel:
+    """Return the language model of a kind with these parameters."""
+    model_class = load_class(kind, LANGUAGE_MODELS, LanguageModel)
+    _raise_problems(parameter_problems(model_class, settings))
+    return model_class(**settings)
+
+
 def parameter_problems(model: type[Model], settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the problems of the parameters of a model, by name."""
     return value_problems(settings, keyword_parameters(model.__init__))
@@ -87,7 +97,7 @@ def load_class(kind: str, kinds: Mapping[str, ModelKind], base: type[M]) -> type
     plugins = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
     if kind in plugins and issubclass(model_class := plugins[kind].load(), base):
         return cast(type[M], model_class)
-    noun = base.__name__.lower()
+    noun = "language model" if base is LanguageModel else base.__name__.lower()
     hint = did_you_mean(kind, [*kinds, *plugins]) or f"there are {', '.join([*kinds, *plugins])}"
     raise InputError(f"there is no {noun} {kind!r}; {hint}")
 

@@ -1,0 +1,1 @@
+"""Language models on this machine: which there are, fetching their weights, and serving them."""
