@@ -143,7 +143,7 @@ def write(vectors: Vectors, target: FilePart, file_format: VectorFormat) -> None
     group = max(1, _ROW_GROUP_BYTES // (vectors.d * vectors.dtype.itemsize))
     source = register_io_source(_frame_source(vectors, name, kind), schema={name: kind})
     with open_for_writing(target.path) as file:
-        source.sink_parquet(file.name, row_group_size=group, compression="lz4", maintain_order=True)
+        source.sink_parquet(file, row_group_size=group, compression="lz4", maintain_order=True)
 
 
 def _polars_type(name: str) -> Any:
