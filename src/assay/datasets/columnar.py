@@ -17,7 +17,7 @@ _STREAM_MAGIC = b"\xff\xff\xff\xff"
 
 def read(source: InputFile, kind: Kind | None, columns: Mapping[str, str], file_format: Format) -> Table:
     """Return the table of a Parquet or Arrow file."""
-    frame = _read_frame(source, file_format.name)
+    frame = read_frame(source, file_format.name)
     kind = kind or infer_kind(frame.columns, columns, source.label)
     try:
         if kind == "qrels":
@@ -30,7 +30,8 @@ def read(source: InputFile, kind: Kind | None, columns: Mapping[str, str], file_
         raise FormatError(str(error), source.label) from None
 
 
-def _read_frame(source: InputFile, name: str) -> Any:
+def read_frame(source: InputFile, name: str) -> Any:
+    """Return the rows of a Parquet or Arrow file as a Polars frame."""
     head = source.head(16)
     if not head:
         raise FormatError(f"is empty; expected {name}", source.label)

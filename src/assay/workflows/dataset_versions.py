@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from assay.core.errors import InputError
+from assay.core.judgments import Judgments
 from assay.core.records import DatasetVersion
 from assay.core.tables import Documents, Qrels, Queries
 from assay.datasets import Collection, read, read_collection, write
+from assay.datasets.judgment_files import read_judgments, write_judgments
 from assay.judging.dataset_diff import DatasetDiff, diff_datasets
 from assay.store.datasets import DatasetTable, DatasetVersions
 from assay.store.store import Store
@@ -17,6 +20,7 @@ from assay.workflows.settings import read_settings
 from assay.workflows.store_location import store_url
 from assay.workflows.stores import open_existing_store
 
+JUDGMENTS_FILE = "judgments.jsonl"  # in the folder of an evaluation set
 PREFIX = "dataset:"  # before the name of a stored evaluation set, where a path may stand
 
 
@@ -28,6 +32,7 @@ class ImportDatasetRequest:
     source: str  # qrels, or a folder with queries, qrels and documents
     queries: str | None = None
     documents: str | None = None
+    judgments: str | None = None  # what each judge said, from which the qrels were derived
     recipes: Sequence[str] = ()  # JSON or TOML files that say how queries, pairs and labels were chosen
     tags: Sequence[str] = ()
     note: str = ""
@@ -76,7 +81,15 @@ def _read_tables(request: ImportDatasetRequest) -> dict[str, DatasetTable]:
     collection = read_collection(request.source)
     queries = read(request.queries, "queries") if request.queries else collection.queries
     documents = read(request.documents, "documents") if request.documents else collection.documents
-    tables = {"queries": queries, "qrels": collection.qrels, "documents": documents}
+    inside = os.path.join(request.source, JUDGMENTS_FILE)
+    path = request.judgments or (inside if os.path.exists(inside) else "")
+    judgments = read_judgments(path) if path else None
+    tables = {
+        "queries": queries,
+        "qrels": collection.qrels,
+        "documents": documents,
+        "judgments": judgments,
+    }
     return {role: table for role, table in tables.items() if table is not None}
 
 
@@ -138,8 +151,8 @@ def diff_dataset_versions(request: DiffDatasetsRequest) -> DatasetDifference:
     first, second = request.first, request.second
     if second is None:
         first, second = _parent_of(first, request.store), first
-    first_label, before = _open_tables(first, request.store)
-    second_label, after = _open_tables(second, request.store)
+    first_label, before = open_tables(first, request.store)
+    second_label, after = open_tables(second, request.store)
     return DatasetDifference(first_label, second_label, diff_datasets(before, after), request.limit)
 
 
@@ -153,7 +166,7 @@ def _parent_of(source: str, store_location: str | None) -> str:
     return f"{PREFIX}{version.name}@{version.parent}"
 
 
-def _open_tables(source: str, store_location: str | None) -> tuple[str, Mapping[str, DatasetTable]]:
+def open_tables(source: str, store_location: str | None) -> tuple[str, Mapping[str, DatasetTable]]:
     """Return the name and the tables of a stored evaluation set or of files."""
     if source.startswith(PREFIX):
         with open_existing_store(store_location) as store:
@@ -166,7 +179,7 @@ def _open_tables(source: str, store_location: str | None) -> tuple[str, Mapping[
 
 def open_collection(source: str, store_location: str | None = None) -> Collection:
     """Return the tables of a stored evaluation set, named dataset:NAME or dataset:NAME@DIGEST."""
-    _, tables = _open_tables(source, store_location)
+    _, tables = open_tables(source, store_location)
     return _collection(tables)
 
 
@@ -201,7 +214,10 @@ class ExportedDataset:
 
 
 def export_dataset(request: ExportDatasetRequest) -> ExportedDataset:
-    """Write the queries, qrels and documents of a version as a BEIR folder."""
-    label, tables = _open_tables(request.source, request.store)
+    """Write the queries, qrels and documents of a version as a BEIR folder, with the judgments."""
+    label, tables = open_tables(request.source, request.store)
     write(_collection(tables), request.target)
+    judgments = tables.get("judgments")
+    if isinstance(judgments, Judgments):
+        write_judgments(judgments, os.path.join(request.target, JUDGMENTS_FILE))
     return ExportedDataset(label, request.target, {_COUNTS[role]: len(tables[role]) for role in tables})

@@ -33,6 +33,11 @@ def _add_import_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("--queries", metavar="FILE", help="the queries, if SOURCE has none")
     part.add_argument("--documents", metavar="FILE", help="the documents, if SOURCE has none")
     part.add_argument(
+        "--judgments",
+        metavar="FILE",
+        help="what each judge said, from which `judge qrels` derived the qrels (CSV, JSONL, Parquet, …)",
+    )
+    part.add_argument(
         "--recipe",
         action="append",
         default=[],
@@ -53,6 +58,7 @@ def _import(arguments: argparse.Namespace) -> int:
             source=arguments.source,
             queries=arguments.queries,
             documents=arguments.documents,
+            judgments=arguments.judgments,
             recipes=arguments.recipe,
             tags=arguments.tag,
             note=arguments.note,
