@@ -82,3 +82,70 @@ links = Table(  # the tables of a record by role
     Column("digest", String(64), nullable=False),
     Index("links_by_digest", "digest"),
 )
+
+annotation_projects = Table(  # what changes of a project; a row is locked while a rater gets or saves a pair
+    "annotation_projects", metadata, _record_column(), Column("closed_at", BigInteger)
+)
+
+annotation_texts = Table(  # what raters read of queries and documents
+    "annotation_texts",
+    metadata,
+    _record_column(),
+    Column("kind", String(8), primary_key=True),  # query or document
+    Column("item", Text, primary_key=True),  # the id
+    Column("fields", Text, nullable=False),  # JSON
+)
+
+annotation_pairs = Table(
+    "annotation_pairs",
+    metadata,
+    _record_column(),
+    Column("number", Integer, primary_key=True, autoincrement=False),  # its place in the shuffled order
+    Column("query_id", Text, nullable=False),
+    Column("doc_id", Text, nullable=False),
+    Column("role", String(8), nullable=False),  # counted, gold or training
+    Column("gold_grade", Float),
+    Column("gold_note", Text, nullable=False, server_default=""),
+    Column("inclusion_probability", Float),
+    Column("is_full", Boolean, nullable=False, server_default="0"),  # has all its judgments
+    Index("annotation_pairs_by_role", "record", "role", "is_full", "number"),
+    Index("annotation_pairs_by_ids", "record", "query_id", "doc_id"),
+)
+
+annotation_assignments = Table(  # the present state of a pair for a rater
+    "annotation_assignments",
+    metadata,
+    _record_column(),
+    Column("pair", Integer, primary_key=True, autoincrement=False),
+    Column("rater", Text, primary_key=True),
+    Column("state", String(8), nullable=False),  # open, labelled, skipped or later
+    Column("shown_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),  # of an open assignment
+    Column("label", Integer),  # the number of the valid label, or of the row that set the pair aside
+    Index("annotation_assignments_by_rater", "record", "rater", "state"),
+)
+
+annotation_labels = Table(  # everything that raters did, in order; rows are only added
+    "annotation_labels",
+    metadata,
+    _record_column(),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("pair", Integer, nullable=False),
+    Column("rater", Text, nullable=False),
+    Column("action", String(12), nullable=False),  # grade, cannot_rate, skip, later or undo
+    Column("grade", Float),
+    Column("note", Text, nullable=False, server_default=""),
+    Column("source", Text, nullable=False, server_default=""),
+    Column("shown_at", BigInteger),
+    Column("at", BigInteger, nullable=False),
+    Index("annotation_labels_by_pair", "record", "pair"),
+    Index("annotation_labels_by_rater", "record", "rater", "number"),
+)
+
+annotation_raters = Table(  # raters who may go on after a pause
+    "annotation_raters",
+    metadata,
+    _record_column(),
+    Column("rater", Text, primary_key=True),
+    Column("resumed_at", BigInteger, nullable=False),  # earlier answers to gold questions no longer pause
+)

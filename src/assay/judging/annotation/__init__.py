@@ -1,0 +1,1 @@
+"""Annotation by people: projects, their pairs, gold questions, and the progress of raters."""

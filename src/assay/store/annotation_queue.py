@@ -1,0 +1,363 @@
+"""The queue of an annotation project: which pair a rater judges next, and what raters said.
+
+Every method is one transaction that holds the project: of several raters, one at a time changes it. A pair
+that is shown is held for its rater until a time; judged and held together never exceed the quota.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, func, insert, select
+
+from assay.core.errors import InputError
+from assay.judging.annotation.arrangement import gold_order, is_gold_due
+from assay.judging.annotation.assignments import (
+    CLOSED,
+    EXHAUSTED,
+    FINISHED,
+    PAUSED,
+    WAITING,
+    Assignment,
+    NoAssignment,
+    SavedLabel,
+)
+from assay.judging.annotation.project import COUNTED, GOLD, TRAINING, AnnotationProject
+from assay.store.annotation_rows import (
+    LABELLED,
+    LATER,
+    OPEN,
+    SKIPPED,
+    append_label,
+    check_rater,
+    count_gold,
+    from_microseconds,
+    place_label,
+    refresh_fullness,
+    to_microseconds,
+    used_places,
+)
+from assay.store.database import Database
+from assay.store.schema import (
+    annotation_assignments,
+    annotation_labels,
+    annotation_pairs,
+    annotation_projects,
+    annotation_raters,
+    annotation_texts,
+)
+
+_pairs, _assignments, _labels = annotation_pairs.c, annotation_assignments.c, annotation_labels.c
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class AnnotationQueue:
+    """The pairs of a project as one rater after the other gets and judges them."""
+
+    def __init__(
+        self, database: Database, project: AnnotationProject, clock: Callable[[], datetime] = _utc_now
+    ) -> None:
+        self.database, self.project, self.clock = database, project, clock
+
+    @contextmanager
+    def _transaction(self, rater: str) -> Iterator[_Turn]:
+        check_rater(rater)
+        with self.database.write_transaction() as connection:
+            yield _Turn(connection, self.project, rater, to_microseconds(self.clock()))
+
+    def next_assignment(self, rater: str) -> Assignment | NoAssignment:
+        """Return the pair that the rater judges next: the one shown last if it was not judged yet."""
+        with self._transaction(rater) as turn:
+            refusal = turn.refusal()
+            if refusal is not None:
+                return refusal
+            number = turn.choose()
+            return turn.missing_reason() if number is None else turn.show(number)
+
+    def save_label(self, rater: str, pair: int, grade: float, note: str = "") -> SavedLabel:
+        """Save the grade of a pair that the rater was given; a later one takes the place of the earlier."""
+        self.project.check_grade(grade)
+        with self._transaction(rater) as turn:
+            return turn.judge(pair, "grade", grade, note)
+
+    def cannot_rate(self, rater: str, pair: int, reason: str) -> SavedLabel:
+        """Save that the rater cannot rate a pair, and why; it counts as one of its judgments."""
+        if not reason.strip():
+            raise InputError("expected the reason why the pair cannot be rated, found none")
+        with self._transaction(rater) as turn:
+            return turn.judge(pair, "cannot_rate", None, reason.strip())
+
+    def skip(self, rater: str, pair: int, note: str = "") -> None:
+        """Leave a pair to others: the rater is not given it again."""
+        with self._transaction(rater) as turn:
+            turn.set_aside(pair, "skip", SKIPPED, note)
+
+    def later(self, rater: str, pair: int) -> None:
+        """Set a pair aside: the rater is given it again after all others, if nobody else judged it."""
+        with self._transaction(rater) as turn:
+            turn.set_aside(pair, "later", LATER, "")
+
+    def undo(self, rater: str) -> int:
+        """Take back what the rater did last; the next assignment is that pair. Returns its number."""
+        with self._transaction(rater) as turn:
+            return turn.undo()
+
+    def release(self, rater: str) -> None:
+        """Let others have the pair that the rater was shown and did not judge."""
+        with self._transaction(rater) as turn:
+            turn.release()
+
+    def resume(self, rater: str) -> None:
+        """Let a rater go on who was paused; answers to gold questions before now no longer pause."""
+        with self._transaction(rater) as turn:
+            owner = (annotation_raters.c.record == self.project.id) & (annotation_raters.c.rater == rater)
+            turn.connection.execute(delete(annotation_raters).where(owner))
+            row = {"record": self.project.id, "rater": rater, "resumed_at": turn.now}
+            turn.connection.execute(insert(annotation_raters).values(row))
+
+
+class _Turn:
+    """One transaction of one rater, which holds the project."""
+
+    def __init__(self, connection: Connection, project: AnnotationProject, rater: str, now: int) -> None:
+        self.connection, self.project, self.rater, self.now = connection, project, rater, now
+        owner = annotation_projects.c.record == project.id
+        lock = select(annotation_projects.c.closed_at).where(owner).with_for_update()
+        self.is_closed = connection.execute(lock).scalar_one() is not None
+
+    def refusal(self) -> NoAssignment | None:
+        """Return why the rater gets nothing at all; None if nothing stands against it."""
+        if self.is_closed:
+            return NoAssignment(CLOSED)
+        gold = count_gold(self.connection, self.project, self.rater)
+        if gold.is_too_low(self.project):
+            return NoAssignment(PAUSED, gold_judged=gold.judged, gold_right=gold.right)
+        return None
+
+    def choose(self) -> int | None:
+        """Return the number of the pair to judge next, None if there is none."""
+        return next((number for number in self._candidates() if number is not None), None)
+
+    def _candidates(self) -> Iterator[int | None]:
+        yield self._open_pair()
+        yield self._known_pair(TRAINING)
+        yield self._known_later(TRAINING)
+        if self._is_gold_due():
+            yield self._known_pair(GOLD)
+        yield self._fresh_pair(after=self._last_number())
+        yield self._fresh_pair(after=-1)
+        yield self._later_pair()
+        yield self._known_later(GOLD)
+
+    def _own(self, *states: str) -> ColumnElement[bool]:
+        """Which assignments are of the rater, and in one of the states if any is named."""
+        own = (_assignments.record == self.project.id) & (_assignments.rater == self.rater)
+        return own & _assignments.state.in_(states) if states else own
+
+    def _is_pair(self, number: int) -> ColumnElement[bool]:
+        return (_pairs.record == self.project.id) & (_pairs.number == number)
+
+    def _scalar(self, query: Select[Any]) -> Any:
+        return self.connection.execute(query.limit(1)).scalar()
+
+    def _open_pair(self) -> int | None:
+        """Return the pair that the rater was shown and did not judge, unless others have taken it."""
+        number = self._scalar(select(_assignments.pair).where(self._own(OPEN)))
+        if number is None or self._has_room(number):
+            return number  # type: ignore[no-any-return]
+        self.release()
+        return None
+
+    def _has_room(self, number: int) -> bool:
+        """Return whether a label of this rater for a pair does not exceed the quota."""
+        role = self._scalar(select(_pairs.role).where(self._is_pair(number)))
+        used = self._scalar(used_places(self.project.id, number, self.now, except_rater=self.rater))
+        return role != COUNTED or int(used) < self.project.per_pair
+
+    def _known_pair(self, role: str) -> int | None:
+        """Return a training pair or a gold question that the rater has not had."""
+        own = select(_assignments.pair).where(self._own())
+        return self._first_known(role, _pairs.number.not_in(own))
+
+    def _known_later(self, role: str) -> int | None:
+        """Return a training pair or a gold question that the rater has set aside."""
+        own = select(_assignments.pair).where(self._own(LATER))
+        return self._first_known(role, _pairs.number.in_(own))
+
+    def _first_known(self, role: str, condition: ColumnElement[bool]) -> int | None:
+        numbers = self._numbers(role, condition)
+        return next(iter(gold_order(self.project, self.rater, numbers)), None)
+
+    def _numbers(self, role: str, condition: ColumnElement[bool]) -> list[int]:
+        query = select(_pairs.number).where(_pairs.record == self.project.id, _pairs.role == role, condition)
+        return list(self.connection.execute(query).scalars())
+
+    def _is_gold_due(self) -> bool:
+        query = (
+            select(_pairs.role, func.count())
+            .join(annotation_assignments, _joins_pair())
+            .where(self._own(LABELLED, SKIPPED))
+            .group_by(_pairs.role)
+        )
+        counts = {row[0]: row[1] for row in self.connection.execute(query)}
+        return is_gold_due(self.project, self.rater, counts.get(COUNTED, 0), counts.get(GOLD, 0))
+
+    def _last_number(self) -> int:
+        query = (
+            select(func.max(_assignments.pair))
+            .join(annotation_pairs, _joins_pair())
+            .where(self._own(), _pairs.role == COUNTED)
+        )
+        number = self.connection.execute(query).scalar()
+        return -1 if number is None else int(number)
+
+    def _fresh_pair(self, after: int) -> int | None:
+        """Return the first pair that the rater has not had and that has room."""
+        own = exists().where(self._own(), _assignments.pair == _pairs.number)
+        query = self._pairs_with_room().where(_pairs.number > after, ~own).order_by(_pairs.number)
+        return self._scalar(query)  # type: ignore[no-any-return]
+
+    def _later_pair(self) -> int | None:
+        query = (
+            self._pairs_with_room()
+            .join(annotation_assignments, _joins_pair())
+            .where(self._own(LATER))
+            .order_by(_assignments.label)
+        )
+        return self._scalar(query)  # type: ignore[no-any-return]
+
+    def _pairs_with_room(self) -> Select[tuple[int]]:
+        used = used_places(self.project.id, _pairs.number, self.now, self.rater).scalar_subquery()
+        return select(_pairs.number).where(
+            _pairs.record == self.project.id,
+            _pairs.role == COUNTED,
+            _pairs.is_full.is_(False),
+            used < self.project.per_pair,
+        )
+
+    def missing_reason(self) -> NoAssignment:
+        """Return why there is no pair for the rater."""
+        pending = self._numbers(COUNTED, _pairs.is_full.is_(False))
+        if not pending:
+            return NoAssignment(FINISHED)
+        own = set(
+            self.connection.execute(select(_assignments.pair).where(self._own(LABELLED, SKIPPED))).scalars()
+        )
+        if own.issuperset(pending):
+            return NoAssignment(EXHAUSTED)
+        held = select(func.min(_assignments.expires_at)).where(
+            _assignments.record == self.project.id,
+            _assignments.state == OPEN,
+            _assignments.expires_at > self.now,
+        )
+        free_at = self.connection.execute(held).scalar()
+        return NoAssignment(WAITING, None if free_at is None else from_microseconds(free_at))
+
+    def show(self, number: int) -> Assignment:
+        """Hold a pair for the rater, and return what to read of it."""
+        expires_at = self.now + round(self.project.lease_minutes * 60e6)
+        times = {"shown_at": self.now, "expires_at": expires_at}
+        place_label(self.connection, (self.project.id, number, self.rater), state=OPEN, label=None, **times)
+        row = self.connection.execute(select(annotation_pairs).where(self._is_pair(number))).one()
+        return Assignment(
+            number,
+            row.query_id,
+            row.doc_id,
+            self._fields("query", row.query_id),
+            self._fields("document", row.doc_id),
+            row.role == TRAINING,
+            from_microseconds(self.now),
+            from_microseconds(expires_at),
+        )
+
+    def _fields(self, kind: str, item: str) -> dict[str, str]:
+        texts = annotation_texts.c
+        owner = (texts.record == self.project.id) & (texts.kind == kind) & (texts.item == item)
+        body = self._scalar(select(texts.fields).where(owner))
+        return {} if body is None else dict(json.loads(body))
+
+    def _assignment(self, number: int) -> Row[Any]:
+        """Return the row of a pair that the rater was given; InputError if it was not, or is lost."""
+        if self.is_closed:
+            raise InputError(f"project {self.project.name} is closed: nothing was saved")
+        own = self._own() & (_assignments.pair == number)
+        row = self.connection.execute(select(annotation_assignments).where(own)).first()
+        if row is None:
+            raise InputError(f"pair {number} was not given to {self.rater}: ask for the next pair first")
+        if row.state != LABELLED and not self._has_room(number):
+            raise InputError(
+                f"pair {number} was given to others after {self.project.lease_minutes:g} minutes, and has "
+                f"its {self.project.per_pair} judgments: nothing was saved; go on with the next pair"
+            )
+        return row
+
+    def judge(self, number: int, action: str, grade: float | None, note: str) -> SavedLabel:
+        """Append a label, and make it the valid one of the rater for the pair."""
+        row = self._assignment(number)
+        label = append_label(
+            self.connection,
+            record=self.project.id,
+            pair=number,
+            rater=self.rater,
+            action=action,
+            grade=grade,
+            note=note,
+            shown_at=row.shown_at,
+            at=self.now,
+        )
+        place_label(self.connection, (self.project.id, number, self.rater), state=LABELLED, label=label)
+        refresh_fullness(self.connection, self.project, number)
+        pair = self.connection.execute(select(annotation_pairs).where(self._is_pair(number))).one()
+        answer = (pair.gold_grade, pair.gold_note) if pair.role == TRAINING else (None, "")
+        return SavedLabel(number, pair.query_id, pair.doc_id, label, from_microseconds(self.now), *answer)
+
+    def set_aside(self, number: int, action: str, state: str, note: str) -> None:
+        """Record that the rater does not judge a pair, or not now."""
+        row = self._assignment(number)
+        if row.state == LABELLED:
+            raise InputError(f"{self.rater} has judged pair {number}: undo that first")
+        label = self._append(number, action, row.shown_at, note)
+        place_label(self.connection, (self.project.id, number, self.rater), state=state, label=label)
+
+    def _append(self, number: int, action: str, shown_at: int | None, note: str = "") -> int:
+        values = {"record": self.project.id, "pair": number, "rater": self.rater, "action": action}
+        return append_label(self.connection, **values, grade=None, note=note, shown_at=shown_at, at=self.now)
+
+    def undo(self) -> int:
+        """Take back the last action of the rater."""
+        query = (
+            select(_assignments.pair)
+            .join(
+                annotation_labels,
+                (_labels.record == _assignments.record) & (_labels.number == _assignments.label),
+            )
+            .where(self._own(LABELLED, SKIPPED, LATER), _labels.source == "")
+            .order_by(_labels.number.desc())
+        )
+        number = self._scalar(query)
+        if number is None:
+            raise InputError(
+                f"{self.rater} has done nothing in project {self.project.name} that can be undone"
+            )
+        row = self._assignment(number)
+        self.release()
+        self._append(number, "undo", None)
+        self.show(number)
+        if row.state == LABELLED:
+            refresh_fullness(self.connection, self.project, number)
+        return int(number)
+
+    def release(self) -> None:
+        """Remove the assignments of the rater that were not judged."""
+        self.connection.execute(delete(annotation_assignments).where(self._own(OPEN)))
+
+
+def _joins_pair() -> ColumnElement[bool]:
+    return (_assignments.record == _pairs.record) & (_assignments.pair == _pairs.number)

@@ -1,0 +1,162 @@
+"""What the tests of annotation share, and the processes of raters that they start, and kill.
+
+rate STORE PROJECT RATERS SEED   so many raters at once, each in a process, judge until there is no pair left;
+                                 a line for each label that was acknowledged: rater, pair and grade
+kill STORE PROJECT KILLS         one rater after the other, each killed while it saves
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from assay.judging.annotation.arrangement import arrange_pairs
+from assay.judging.annotation.assignments import WAITING, Assignment, NoAssignment
+from assay.judging.annotation.project import AnnotationProject, Grade, ProjectPair
+from assay.store.annotation import AnnotationProjects, ProjectContents
+from assay.store.annotation_queue import AnnotationQueue
+from assay.store.store import Store
+
+GRADES = (Grade(0, "no"), Grade(1, "partly"), Grade(2, "yes"))
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def project_contents(pairs: int = 6, gold: int = 0, training: int = 0, seed: int = 0) -> ProjectContents:
+    """Pairs of two queries; gold pairs are of a query of their own, with grade 2."""
+    plain = [ProjectPair(f"q{n % 2}", f"d{n}") for n in range(pairs)]
+    known = [ProjectPair("gold", f"g{n}", gold_grade=2.0, gold_note="it answers") for n in range(gold)]
+    arranged = arrange_pairs(plain, known, training, seed)
+    queries = {pair.query_id: {"text": f"what is {pair.query_id}"} for pair in arranged}
+    documents = {
+        pair.doc_id: {"title": pair.doc_id.upper(), "text": f"all of {pair.doc_id}"} for pair in arranged
+    }
+    return ProjectContents(arranged, queries, documents)
+
+
+def create_project(
+    store: Store, contents: ProjectContents | None = None, name: str = "shop", **settings: Any
+) -> AnnotationProject:
+    """A new project in a store."""
+    project = AnnotationProject(name, GRADES, **settings)
+    return AnnotationProjects(store).create(project, contents or project_contents())
+
+
+def open_queue(store: Store, project: AnnotationProject, clock: Clock | None = None) -> AnnotationQueue:
+    """The queue of a project."""
+    return AnnotationQueue(store.database, project, clock or (lambda: datetime.now(UTC)))
+
+
+def shown(queue: AnnotationQueue, rater: str = "ann") -> Assignment:
+    """The pair that a rater is given."""
+    assignment = queue.next_assignment(rater)
+    assert isinstance(assignment, Assignment), assignment
+    return assignment
+
+
+def missing(queue: AnnotationQueue, rater: str = "ann") -> str:
+    """The reason why a rater is given nothing."""
+    assignment = queue.next_assignment(rater)
+    assert isinstance(assignment, NoAssignment), assignment
+    return assignment.reason
+
+
+def judge_all(queue: AnnotationQueue, rater: str, grades: Sequence[float] = (1.0,)) -> list[int]:
+    """Judge until there is nothing left; the pairs in their order."""
+    pairs = []
+    while isinstance(assignment := queue.next_assignment(rater), Assignment):
+        pairs.append(assignment.pair)
+        queue.save_label(rater, assignment.pair, grades[len(pairs) % len(grades)])
+    return pairs
+
+
+def rate(url: str, name: str, raters: str, seed: str) -> None:
+    """Start all raters at once, each in a process that needs no start of Python."""
+    reader, writer = os.pipe()
+    children = []
+    for number in range(int(raters)):
+        child = os.fork()
+        if not child:
+            os.close(writer)
+            os.read(reader, 1)  # until all have been started
+            _rate_until_done(url, name, f"rater{number}", random.Random(f"{seed} {number}"))
+        children.append(child)
+    os.close(reader)
+    os.close(writer)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    sys.exit(0 if codes == [0] * len(codes) else f"raters ended with {codes}")
+
+
+def _rate_until_done(url: str, name: str, rater: str, rng: random.Random) -> None:
+    with Store(url) as store:
+        queue = AnnotationQueue(store.database, AnnotationProjects(store).get(name))
+        while True:
+            assignment = queue.next_assignment(rater)
+            if isinstance(assignment, NoAssignment):
+                if assignment.reason != WAITING:
+                    os._exit(0)
+                time.sleep(0.03)
+                continue
+            _act(queue, rater, assignment.pair, rng)
+
+
+def _act(queue: AnnotationQueue, rater: str, pair: int, rng: random.Random) -> None:
+    """Judge a pair, or now and then skip it, set it aside, or change one's mind."""
+    action = rng.random()
+    if action < 0.05:
+        queue.skip(rater, pair)
+    elif action < 0.1:
+        queue.later(rater, pair)
+    else:
+        grade = rng.choice(GRADES).value
+        queue.save_label(rater, pair, grade)
+        os.write(1, f"{rater} {pair} {grade:g}\n".encode())
+        if action > 0.95:
+            undone = queue.undo(rater)
+            os.write(1, f"{rater} {undone} undone\n".encode())
+
+
+def kill(url: str, name: str, kills: str) -> None:
+    """Let each of several raters judge until it is killed."""
+    rng, longest = random.Random(7), 0.05
+    for number in range(int(kills)):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            _rate_for_ever(url, name, f"rater{number}", writer)
+        os.close(writer)
+        os.read(reader, 1)  # it has begun to save
+        os.close(reader)
+        time.sleep(rng.uniform(0, longest))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _rate_for_ever(url: str, name: str, rater: str, began: int) -> None:
+    with Store(url) as store:
+        queue = AnnotationQueue(store.database, AnnotationProjects(store).get(name))
+        os.close(began)
+        while isinstance(assignment := queue.next_assignment(rater), Assignment):
+            queue.save_label(rater, assignment.pair, 1.0)
+            os.write(1, f"{rater} {assignment.pair} 1\n".encode())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    verbs: dict[str, Callable[..., None]] = {"rate": rate, "kill": kill}
+    verbs[sys.argv[1]](*sys.argv[2:])
