@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import FormatError, InputError, StoreError
-from assay.core.records import Experiment
+from assay.core.judgments import Judgments
+from assay.core.records import DatasetVersion, Experiment
+from assay.core.tables import Documents, Qrels, Queries
 from assay.store import record_rows, schema
 from assay.store.backup import MoveCounts, backup, move, restore
 from assay.store.database import Database
+from assay.store.datasets import DatasetTable, DatasetVersions
 from assay.store.record_rows import RecordRows
 from assay.store.store import Store
 from tests.stores import experiment, scores
@@ -216,3 +219,20 @@ def test_scores_that_are_lost_are_named(tmp_path: Path) -> None:
         digest = store.get("e0").digests["scores"]
         store.tables.drop(digest)
         assert store.missing_tables() == [digest]
+
+
+def test_versions_of_evaluation_sets_are_backed_up_and_moved(tmp_path: Path) -> None:
+    tables: dict[str, DatasetTable] = {
+        "queries": Queries({"query_id": ["q"], "text": ["vpn"]}),
+        "qrels": Qrels({"q": {"a": 1}}),
+        "documents": Documents({"doc_id": ["a"], "text": ["press"]}),
+        "judgments": Judgments.from_rows([("q", "a", "rater 1", 1), ("q", "a", "rater 2", None)]),
+    }
+    with Store(tmp_path / "a") as store, Store(tmp_path / "c") as target:
+        version = DatasetVersions(store).save(DatasetVersion("shop", {}), tables)
+        assert backup(store, tmp_path / "a.zip").tables == 4
+        restore(tmp_path / "a.zip", tmp_path / "b")
+        assert move(store, target).tables == 4
+        with Store(tmp_path / "b") as restored:
+            for other in (restored, target):
+                assert DatasetVersions(other).tables(version) == tables

@@ -138,3 +138,12 @@ def test_a_name_that_could_not_be_referred_to_is_refused(name: str) -> None:
 
 def test_reasons_without_versions_keep_their_digests() -> None:
     assert ComparabilityReason("judgments", "a", "b").names == ("", "")
+
+
+def test_a_version_is_read_from_the_store_that_is_named() -> None:
+    Path("qrels.txt").write_text(QRELS)
+    import_dataset(ImportDatasetRequest(name="shop", source="qrels.txt", store="elsewhere"))
+    files = TableFiles(qrels="dataset:shop", runs=["dense.run"], store="elsewhere")
+    assert len(evaluate(EvaluateRequest(files=files, measures=["nDCG@10"])).evaluations) == 1
+    with pytest.raises(InputError, match=r"there is no store at \.assay"):
+        evaluate(EvaluateRequest(files=TableFiles(qrels="dataset:shop", runs=["dense.run"])))

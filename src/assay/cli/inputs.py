@@ -83,4 +83,5 @@ def table_files(arguments: argparse.Namespace, runs: Sequence[str]) -> TableFile
         documents=arguments.documents,
         columns=arguments.columns,
         formats=arguments.formats,
+        store=getattr(arguments, "store", None),
     )

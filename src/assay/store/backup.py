@@ -18,13 +18,15 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
 from sqlalchemy import make_url
 
-from assay.core.errors import FormatError, InputError, StoreError
+from assay.core.errors import FormatError, InputError, StoreError, first_line
 from assay.core.files import write_atomically
 from assay.store.record_rows import differing_records, insert_rows, read_record_ids, read_rows
 from assay.store.records import batches
 from assay.store.store import Store
+from assay.store.table_files import has_digest
 from assay.store.tables import TableStorage
 
 BACKUP_FORMAT = 1
@@ -103,8 +105,14 @@ def _table_contents(tables: TableStorage) -> Iterator[tuple[str, bytes]]:
 
 def _read_table(tables: TableStorage, digest: str) -> bytes:
     """The bytes of a table, after its content has been checked against its digest."""
-    tables.get(digest)
-    return tables.read(digest)
+    content = tables.read(digest)
+    try:
+        is_intact = has_digest(content, digest)
+    except pl.exceptions.PolarsError as error:
+        raise StoreError(f"the table {digest} in {tables.url} cannot be read ({first_line(error)})") from None
+    if not is_intact:
+        raise StoreError(f"the table {digest} in {tables.url} is damaged: its content has another digest")
+    return content
 
 
 def _digest(content: Any) -> str:
@@ -224,4 +232,4 @@ def _is_same_table(source: Store, target: Store, digest: str, was_there: bool) -
     """Whether a table was copied byte for byte, or was already there with the same content."""
     if source.tables.read(digest) == target.tables.read(digest):
         return True
-    return was_there and target.tables.get(digest).digest == digest
+    return was_there and bool(_read_table(target.tables, digest))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import polars as pl
 from sqlalchemy import ColumnElement, Connection
 
 from assay.core.errors import InputError, StoreError
 from assay.core.judgments import Judgments
+from assay.core.rankings import Rankings
 from assay.core.records import DatasetVersion
 from assay.core.suggestions import did_you_mean
 from assay.core.tables import Documents, Qrels, Queries
 from assay.store.records import KIND_PREFIX, Record, Records, kind_condition, new_id
 from assay.store.store import Store
+from assay.store.table_files import table_from_parquet, table_to_parquet
 
 KIND = "dataset"
 TABLES: dict[str, type[Any]] = {
@@ -89,7 +89,7 @@ class DatasetVersions:
         before = self.find(version.name, limit=1)
         if before and before[0].digest == version.digest:
             return before[0]
-        contents = {table.digest: _to_parquet(table) for table in tables.values()}
+        contents = {table.digest: table_to_parquet(table) for table in tables.values()}
         for digest, content in contents.items():
             self._store.tables.write(digest, content)
         parent = before[0].digest if before else None
@@ -122,37 +122,15 @@ class DatasetVersions:
         return {role: self._read(role, digest) for role, digest in version.digests.items()}
 
     def _read(self, role: str, digest: str) -> DatasetTable:
-        table = _from_parquet(TABLES[role], self._store.tables.read(digest))
+        table = table_from_parquet(TABLES[role], self._store.tables.read(digest))
         if table.digest != digest:
             raise StoreError(
                 f"the table {digest} in {self._store.url} is damaged: its content has another digest"
             )
+        assert not isinstance(table, Rankings)
         return table
 
     def labels_by_qrels(self) -> dict[str, str]:
         """The label of the newest version that has each table of judgments, by the digest of the table."""
         versions = self.find()[::-1]
         return {version.digests["qrels"]: version.label for version in versions if "qrels" in version.digests}
-
-
-def _to_parquet(table: DatasetTable) -> bytes:
-    """Return a table as Parquet; one that could not be read back unchanged is refused."""
-    file = io.BytesIO()
-    try:
-        table.frame.write_parquet(file, compression="zstd")
-        is_unchanged = _from_parquet(type(table), file.getvalue()).digest == table.digest
-    except (TypeError, pl.exceptions.PolarsError):
-        is_unchanged = False
-    if not is_unchanged:
-        raise InputError(
-            f"{type(table).__name__.lower()} cannot be stored unchanged: expected columns of text, numbers "
-            "and times, found values of several types in one column"
-        )
-    return file.getvalue()
-
-
-def _from_parquet(kind: type[Any], content: bytes) -> DatasetTable:
-    frame = pl.read_parquet(io.BytesIO(content))
-    table: DatasetTable
-    table = kind(frame) if kind in (Qrels, Judgments) else kind(frame.to_dict(as_series=False))
-    return table

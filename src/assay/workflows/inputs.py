@@ -58,6 +58,7 @@ class TableFiles:
     documents: str | None = None
     columns: Sequence[str] = ()  # [KIND:]NAME=COLUMN
     formats: Sequence[str] = ()  # [KIND=]FORMAT
+    store: str | None = None  # the store of dataset:NAME
 
     def open(self) -> Tables:
         """Read the tables and open the runs; judgments are required."""
@@ -83,7 +84,7 @@ class TableFiles:
             return read_collection(source, format=file_format, columns=columns)
         from assay.workflows.dataset_versions import open_collection  # loads the store
 
-        return open_collection(source)
+        return open_collection(source, self.store)
 
     def open_runs(self) -> list[RunBlocks]:
         """Open the runs, each under a name of its own; they need no judgments."""
