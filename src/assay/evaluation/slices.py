@@ -16,6 +16,7 @@ from assay.evaluation.vocabulary import STOP_WORDS
 
 HEAD_SHARE, TAIL = 0.05, 0.5
 MAX_NUMBER_LABELS = 12  # a column with more different numbers than this is cut into quartiles
+NO_LABEL = "(none)"  # of the queries without a value
 _WORD = re.compile(r"\w+")
 _LENGTHS = ((2, "1-2 words"), (5, "3-5 words"), (9, "6-9 words"))
 
@@ -57,15 +58,31 @@ def _labels(
 ) -> list[Any]:
     """The label of each query by one column; None if it has none."""
     table = queries.columns if queries else {}
-    if column == "frequency" and column in table and queries:
-        return frequency_bands(queries.column(column, query_ids))
-    if column in table and queries:
-        return _bin_values(queries.column(column, query_ids))
-    if column == "length" and "text" in table and queries:
-        return [length_band(text) for text in queries.column("text", query_ids)]
+    if queries and (column in table or (column == "length" and "text" in table)):
+        return _table_labels(column, query_ids, queries)
     if column == "intent" and "text" in table and queries and documents is not None:
         return intents(query_ids, queries, qrels, documents)
     raise InputError(_missing_column_message(column, table, documents))
+
+
+def label_queries(column: str, queries: Queries) -> list[str]:
+    """The label of each query of a table by one column, as in its slices.
+
+    >>> label_queries("length", Queries({"query_id": ["a"], "text": ["vpn"]}))
+    ['1-2 words']
+    """
+    if column not in queries.columns and not (column == "length" and "text" in queries.columns):
+        raise InputError(_missing_column_message(column, queries.columns, {}))
+    labels = _table_labels(column, queries.ids, queries)
+    return [NO_LABEL if label is None else str(label) for label in labels]
+
+
+def _table_labels(column: str, query_ids: Sequence[str], queries: Queries) -> list[Any]:
+    """The label of each query by a column of the query table, or by its length."""
+    if column not in queries.columns:
+        return [length_band(text) for text in queries.column("text", query_ids)]
+    values = queries.column(column, query_ids)
+    return frequency_bands(values) if column == "frequency" else _bin_values(values)
 
 
 def _missing_column_message(
@@ -186,8 +203,8 @@ def _group_labels(column: str, labels: Sequence[Any]) -> list[Slice]:
     """The queries of each label."""
     rows: dict[str, list[int]] = {}
     for row, label in enumerate(labels):
-        rows.setdefault("(none)" if label is None else str(label), []).append(row)
-    order = sorted(rows, key=lambda label: (label == "(none)", _ORDER.get(label, 99), _natural(label)))
+        rows.setdefault(NO_LABEL if label is None else str(label), []).append(row)
+    order = sorted(rows, key=lambda label: (label == NO_LABEL, _ORDER.get(label, 99), _natural(label)))
     return [Slice(column, label, rows[label]) for label in order]
 
 

@@ -1,8 +1,205 @@
-"""assay dataset: subcommands to come."""
+"""assay dataset: sample queries, pool the documents to judge, split an evaluation set."""
 
 from __future__ import annotations
 
-from assay.cli.parsers import Subcommand
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
 
-EXAMPLES = ""
-SUBCOMMANDS: dict[str, Subcommand] = {}
+from assay.cli.output import show_result
+from assay.cli.parsers import Subcommand, add_format
+from assay.core.errors import InputError
+from assay.judging.families import DEFAULT_SIMILARITY
+from assay.judging.sampling import ALLOCATIONS
+from assay.views import FORMATS
+from assay.views.samples import render_plan, render_sample
+from assay.workflows.dataset_sample import METHODS, PrecisionRequest, SampleRequest, sample_queries
+
+EXAMPLES = """  assay dataset sample log.csv -n 300 --method frequency -o sample/
+  assay dataset sample queries.jsonl -n 200 --method stratified --by category --near-duplicates 0.7 -o sample/
+  assay dataset sample log.csv -n 300 --method proportional --columns text=term -o sample/
+  assay dataset sample queries.jsonl -n 50 --method hard --scores scores.csv -m nDCG@10 -o hard/
+  assay dataset sample --plan --pilot scores.csv -m nDCG@10 --width 0.05 --difference 0.02
+"""
+
+
+def _add_sample_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument(
+        "source",
+        metavar="QUERIES",
+        nargs="?",
+        help="a query table, a folder with queries, or a log with one row for each issued query",
+    )
+    part.add_argument("-n", type=int, metavar="N", help="how many families of queries to draw")
+    part.add_argument(
+        "--method",
+        default="uniform",
+        metavar="METHOD",
+        help="uniform: each family with the same probability; frequency: strata head, torso and tail; "
+        "stratified: strata of --by; proportional: by frequency; hard: queries with low scores; "
+        f"zero-results: queries without results (default: uniform; one of {', '.join(METHODS)})",
+    )
+    part.add_argument("--by", action="append", default=[], metavar="COLUMN", help="the column of the strata")
+    part.add_argument(
+        "--allocation", choices=ALLOCATIONS, default="equal", help="of N among strata (default: equal)"
+    )
+    part.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
+    part.add_argument("-o", "--output", metavar="FOLDER", help="the folder to write the sample to")
+    _add_family_options(part)
+    _add_hard_options(part)
+    _add_precision_options(part)
+    add_columns(part, "query_id, text, frequency, results or at")
+    add_format(part, FORMATS)
+
+
+def add_columns(part: argparse.ArgumentParser, names: str) -> None:
+    """Add the option that names the columns of a file."""
+    part.add_argument(
+        "--columns",
+        action="append",
+        default=[],
+        metavar="NAME=COLUMN",
+        help=f"which column is {names}; may be repeated",
+    )
+
+
+def _add_family_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument(
+        "--near-duplicates",
+        type=float,
+        default=DEFAULT_SIMILARITY,
+        metavar="S",
+        help="queries whose texts are this similar are one family: Jaccard similarity of three-character "
+        f"shingles, or cosine with --encoder; 0: only equal texts (default: {DEFAULT_SIMILARITY})",
+    )
+    part.add_argument(
+        "--encoder", metavar="KIND", help="find near-duplicates by embeddings: wordllama, model2vec, openai…"
+    )
+    part.add_argument(
+        "--encoder-setting",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a parameter of the encoder; may be repeated",
+    )
+
+
+def _add_hard_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument(
+        "--scores", metavar="FILE", help="hard: scores of queries, as `assay eval --per-query --format csv`"
+    )
+    part.add_argument(
+        "--run",
+        dest="run_file",  # `run` is the function of the subcommand
+        metavar="FILE",
+        help="hard: a run whose best score of a query is low; zero-results: a run that lacks the query",
+    )
+    part.add_argument(
+        "--below", type=float, metavar="X", help="hard: the highest score (default: the lower quartile)"
+    )
+
+
+def _add_precision_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument("--plan", action="store_true", help="only say how many queries a precision needs")
+    part.add_argument("--variance", type=float, metavar="V", help="of the scores of one system")
+    part.add_argument("--pilot", metavar="FILE", help="scores of queries to take the variance from")
+    part.add_argument(
+        "-m", "--measure", metavar="MEASURE", help="the column of --pilot and --scores (default: the first)"
+    )
+    part.add_argument(
+        "--width", type=float, action="append", metavar="W", help="a wanted width of the interval of a mean"
+    )
+    part.add_argument(
+        "--difference", type=float, action="append", metavar="D", help="a difference to be detected"
+    )
+    part.add_argument("--level", type=float, default=0.95, metavar="L", help="(default: 0.95)")
+    part.add_argument("--power", type=float, default=0.8, metavar="P", help="(default: 0.8)")
+
+
+def _precision(arguments: argparse.Namespace) -> PrecisionRequest:
+    given: dict[str, Any] = {}
+    if arguments.width or arguments.difference:
+        given = {"widths": arguments.width or (), "differences": arguments.difference or ()}
+    return PrecisionRequest(
+        variance=arguments.variance,
+        pilot=arguments.pilot,
+        measure=arguments.measure,
+        level=arguments.level,
+        power=arguments.power,
+        **given,
+    )
+
+
+def _sample(arguments: argparse.Namespace) -> int:
+    precision = _precision(arguments)
+    if arguments.plan:
+        plan = precision.plan(arguments.n)
+        show_result(plan, arguments.format, lambda style: render_plan(plan, style))
+        return 0
+    if arguments.source is None or arguments.n is None:
+        raise InputError("expected QUERIES and -n N, or --plan to see how many queries are needed")
+    result = sample_queries(_sample_request(arguments, precision))
+    show_result(
+        result,
+        arguments.format,
+        lambda style: render_sample(result.counts, result.population, result.strata, result.plan, style),
+    )
+    note = "nothing was written: -o FOLDER writes the sample" if result.folder is None else None
+    print(note or f"{result.folder}: queries.jsonl, recipe.json", file=sys.stderr)
+    return 0
+
+
+def _sample_request(arguments: argparse.Namespace, precision: PrecisionRequest) -> SampleRequest:
+    names = (
+        "source",
+        "n",
+        "output",
+        "method",
+        "by",
+        "allocation",
+        "seed",
+        "encoder",
+        "scores",
+        "below",
+    )
+    return SampleRequest(
+        **{name: getattr(arguments, name) for name in names},
+        run=arguments.run_file,
+        near_duplicates=arguments.near_duplicates or None,
+        encoder_settings={
+            k: _json_or_text(v) for k, v in pairs(arguments.encoder_setting, "encoder-setting")
+        },
+        columns=dict(pairs(arguments.columns, "columns")),
+        precision=precision,
+    )
+
+
+def pairs(options: Sequence[str], name: str) -> list[tuple[str, str]]:
+    """Return the names and values of options of the form NAME=VALUE.
+
+    >>> pairs(["text=term"], "columns")
+    [('text', 'term')]
+    """
+    parts = [option.partition("=") for option in options]
+    wrong = next((option for option, part in zip(options, parts, strict=True) if not all(part)), None)
+    if wrong is not None:
+        raise InputError(f"--{name} expects NAME=VALUE, found {wrong!r}")
+    return [(key, value) for key, _, value in parts]
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+SUBCOMMANDS = {
+    "sample": Subcommand(
+        _sample,
+        _add_sample_options,
+        "draw queries with known probabilities, and say how many a precision needs",
+    ),
+}
