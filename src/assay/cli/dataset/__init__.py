@@ -12,7 +12,8 @@ The extension names the format: .fbin .f16bin .u8bin .i8bin .fvecs .bvecs .npy .
 (MNIST); for neighbours also .ivecs .ibin and big-ann's .bin. FILE.hdf5:NAME is a dataset of an HDF5 file and
 FILE.parquet:NAME a column of a Parquet file. `assay dataset COMMAND --help` shows the options of each.
 
-exit codes: 0 done; 2 wrong use or bad input, or vectors that cannot be searched (check)
+exit codes: 0 done; 1 check --strict found an error; 2 wrong use or bad input, or vectors that cannot be
+searched (check)
 """
 
 

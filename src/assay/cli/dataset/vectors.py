@@ -1,4 +1,4 @@
-"""assay dataset: export, generate, show and check files of vectors and neighbours."""
+"""assay dataset: export, generate and show files of vectors and neighbours."""
 
 from __future__ import annotations
 
@@ -12,24 +12,20 @@ from assay.datasets.generate import KINDS
 from assay.datasets.vectors import DISTANCE_CONVENTIONS
 from assay.datasets.vectors.formats import FORMATS
 from assay.views import FORMATS as STYLES
-from assay.views.vectors import render_vector_checks, render_vector_files
+from assay.views.vectors import render_vector_files
 from assay.workflows.dataset import (
-    CheckVectorsRequest,
     ExportVectorsRequest,
     GenerateVectorsRequest,
     ShowVectorsRequest,
     WrittenFile,
-    check_vectors,
     export_vectors,
     generate_vectors,
     show_vectors,
-    vector_digests,
 )
 from assay.workflows.dataset_versions import PREFIX, ExportDatasetRequest, export_dataset
 
 EXAMPLES = """  assay dataset generate clusters base.fbin --rows 100000 -d 96 --queries queries.fbin
   assay dataset show base.fbin glove-100-angular.hdf5:test
-  assay dataset check base.fbin queries.fbin --metric cosine
   assay dataset export base.fvecs base.parquet
   assay dataset export glove-100-angular.hdf5:train base.fbin --rows 0:100000
   assay dataset export glove-100-angular.hdf5 truth.parquet --neighbors
@@ -140,34 +136,6 @@ def _show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _add_check_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument("base", metavar="BASE", help="the vectors to check")
-    part.add_argument("queries", metavar="QUERIES", nargs="?", help="the queries that belong to them")
-    part.add_argument("--metric", choices=METRICS, help="(default: that of the file, else l2)")
-    _add_source_format(part)
-    add_format(part, STYLES)
-
-
-def _check(arguments: argparse.Namespace) -> int:
-    result = check_vectors(
-        CheckVectorsRequest(
-            base=arguments.base,
-            queries=arguments.queries,
-            metric=arguments.metric,
-            format=arguments.source_format,
-        )
-    )
-    is_page = arguments.format == "html"
-    files = (arguments.base, arguments.queries) if is_page else ()
-    digests = vector_digests(*files, format=arguments.source_format)
-    show_result(
-        result,
-        arguments.format,
-        lambda style: render_vector_checks(result.files, result.problems, style, digests),
-    )
-    return result.exit_code
-
-
 SUBCOMMANDS = {
     "export": Subcommand(
         _export,
@@ -178,9 +146,4 @@ SUBCOMMANDS = {
         _generate, _add_generate_options, "generate vectors that are hard for indexes, from a seed"
     ),
     "show": Subcommand(_show, _add_show_options, "show what files of vectors or neighbours hold"),
-    "check": Subcommand(
-        _check,
-        _add_check_options,
-        "look for NaN, infinite numbers, zero vectors and different dimensions",
-    ),
 }
