@@ -34,6 +34,7 @@ COMMANDS = {
     "select": "choose an index by floors and an objective; explain why the others lost",
     "tune": "find the cheapest configuration that meets the floors",
     "serve": "the dashboard: pages over the experiments of a store",
+    "models": "language models on this machine: list, fetch, serve",
     "experiments": "the recorded experiments: their data, their results, and what changed them",
 }
 

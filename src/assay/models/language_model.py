@@ -12,6 +12,7 @@ from assay.remote.errors import RemoteError
 
 ROLES = ("system", "user", "assistant")
 TOKENS_AROUND_MESSAGE = 64  # a bound of what a chat template adds to a message
+_BYTES_PER_TOKEN = 4.0  # of English text, about
 JsonSchema = Mapping[str, Any]
 
 
@@ -128,3 +129,12 @@ def most_prompt_tokens(messages: Sequence[Message]) -> int:
     67
     """
     return sum(len(message.text.encode("utf-8", "replace")) + TOKENS_AROUND_MESSAGE for message in messages)
+
+
+def usual_prompt_tokens(messages: Sequence[Message]) -> int:
+    """Return about how many tokens messages are, before an endpoint has counted them.
+
+    >>> usual_prompt_tokens([Message("user", "how do I reset a password")])
+    6
+    """
+    return round(sum(len(message.text.encode("utf-8", "replace")) for message in messages) / _BYTES_PER_TOKEN)
