@@ -1,0 +1,1 @@
+"""Means of measures from few human labels and many model labels."""

@@ -1,0 +1,187 @@
+"""Estimate measures from few human labels and many model labels: what `assay judge estimate` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from assay.core.csv_rows import format_csv_row
+from assay.core.errors import FormatError, InputError
+from assay.core.score_order import ScoreOrder
+from assay.core.tables import Qrels, Run
+from assay.datasets import open_run, read
+from assay.datasets.output_files import open_for_writing
+from assay.evaluation.evaluate import DEFAULT_ORDER
+from assay.judging.estimate.estimates import LabelEstimate, LabelEstimates, estimate_from_labels
+from assay.judging.estimate.next_labels import NextPair
+from assay.judging.estimate.sampling import UNITS
+from assay.workflows.inputs import RunWatch, TableFiles
+
+__all__ = ["UNITS", "EstimateRequest", "EstimateResult", "assign_files", "estimate"]
+_CHANCE = "inclusion_probability"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateRequest:
+    """The labels of a model and of people, the runs, and how to estimate."""
+
+    files: TableFiles  # whose qrels are the labels of the model
+    human: str  # qrels
+    measures: Sequence[str] = ()
+    by: Sequence[str] = ()  # the columns to stratify and slice by
+    pairs: str | None = None  # a pool with the inclusion probability of each labelled pair
+    unit: str = "auto"
+    is_fixed: bool = False
+    next_count: int = 10  # how many pairs to name that people should label next
+    next_file: str | None = None  # where to write them, with the labelled pairs and their probabilities
+    level: float = 0.95
+    seed: int = 0
+    order: ScoreOrder = DEFAULT_ORDER
+
+    def __post_init__(self) -> None:
+        if self.next_count < 0:
+            raise InputError(f"--next must be 0 or more, found {self.next_count}")
+
+
+@dataclass(frozen=True)
+class EstimateResult:
+    """The estimates, and the file that the pairs to label next were written to."""
+
+    estimates: LabelEstimates
+    next_file: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimates as plain data, as `assay judge estimate --format json` prints them."""
+        return self.estimates.to_dict()
+
+    def evaluation_dict(self) -> dict[str, Any]:
+        """Return the estimates with the keys of `assay eval --format json` before their own."""
+        runs: dict[str, dict[str, Any]] = {}
+        for e in self.estimates.estimates:
+            run = runs.setdefault(e.target.run, {"name": e.target.run, "mean": {}})
+            run["mean"][e.target.measure] = e.estimate.combined.to_dict()
+        return {"runs": list(runs.values()), **self.to_dict()}
+
+    def comparison_dict(self) -> dict[str, Any]:
+        """Return the estimates with the keys of `assay compare --format json` before their own."""
+        candidates: dict[str, dict[str, Any]] = {}
+        for e in self.estimates.differences:
+            candidate = candidates.setdefault(e.target.run, {"name": e.target.run, "comparisons": []})
+            candidate["comparisons"].append(self._comparison(e))
+        baseline = next((e.target.baseline for e in self.estimates.differences), None)
+        return {"baseline": baseline, "candidates": list(candidates.values()), **self.to_dict()}
+
+    def _comparison(self, e: LabelEstimate) -> dict[str, Any]:
+        values = {
+            (single.target.run, single.target.measure): single.estimate.combined.value
+            for single in self.estimates.estimates
+        }
+        return {
+            "measure": e.target.measure,
+            "column": None,
+            "slice": None,
+            "baseline": values[e.target.baseline, e.target.measure],
+            "candidate": values[e.target.run, e.target.measure],
+            "difference": e.estimate.combined.to_dict(),
+            "p": e.p,
+        }
+
+
+def estimate(request: EstimateRequest, watch: RunWatch | None = None) -> EstimateResult:
+    """Estimate the measures; `watch` wraps a run while it is read, to report progress."""
+    tables = request.files.open()
+    human = _read_human(request)
+    runs = [request.order.apply(run) for run in tables.runs]
+    result = estimate_from_labels(
+        tables.qrels,
+        human,
+        [watch(run) for run in runs] if watch else runs,
+        request.measures,
+        tables.queries,
+        request.by,
+        documents=tables.documents,
+        chances=_read_chances(request),
+        unit=request.unit,
+        level=request.level,
+        is_fixed=request.is_fixed,
+        next_count=request.next_count,
+        seed=request.seed,
+    )
+    if request.next_file:
+        _write_pool(result.next_labels.pool, request.next_file)
+    return EstimateResult(result, request.next_file)
+
+
+def _read_human(request: EstimateRequest) -> Qrels:
+    return (
+        replace(request.files, qrels=request.human, runs=(), names=(), queries=None, documents=None)
+        .open()
+        .qrels
+    )
+
+
+def _read_chances(request: EstimateRequest) -> Run | None:
+    """Return the inclusion probabilities of a pool, or of the human labels if their file has them."""
+    columns = {"score": _CHANCE}
+    if request.pairs:
+        return read(request.pairs, "run", columns=columns)
+    if request.human == "-" or request.human.startswith("dataset:"):
+        return None
+    try:
+        return read(request.human, "run", columns=columns)
+    except InputError:  # it has no such column
+        return None
+
+
+def _write_pool(pool: Sequence[NextPair], path: str) -> None:
+    """Write the labelled pairs and those to label next as CSV, or as JSON lines by the extension."""
+    names = ("query_id", "doc_id", _CHANCE, "is_labelled")
+    if path.endswith((".jsonl", ".ndjson")):
+        lines = [json.dumps(dict(zip(names, pair, strict=True)), ensure_ascii=False) for pair in pool]
+    else:
+        rows = [
+            [p.query_id, p.doc_id, repr(p.inclusion_probability), str(p.is_labelled).lower()] for p in pool
+        ]
+        lines = [format_csv_row(row) for row in (names, *rows)]
+    with open_for_writing(path) as file:
+        file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+class AssignedFiles(NamedTuple):
+    """The paths of the labels of the model and of people, and of the runs."""
+
+    model: str
+    human: str
+    runs: list[str]
+
+
+def assign_files(paths: Sequence[str], human: str | None, model: str | None) -> AssignedFiles:
+    """Return which files of a command are labels and which are runs.
+
+    With --human and --model, all other files are runs, except for judgments before them, which are not
+    used; with one of the two, the first file is the labels of the other.
+    """
+    first, *rest = paths
+    if human and model:
+        runs = [*paths] if first not in (human, model) and _is_run(first) else rest
+    else:
+        runs = rest
+    if not runs:
+        raise InputError("expected one run or more, found none")
+    return AssignedFiles(model or first, human or first, runs)
+
+
+def _is_run(path: str) -> bool:
+    if path == "-":
+        return True
+    try:
+        read(path, "qrels")
+    except InputError:
+        return True
+    try:
+        open_run(path)
+    except FormatError:
+        return False
+    return True
