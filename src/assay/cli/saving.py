@@ -20,6 +20,11 @@ def add_saving(parser: argparse.ArgumentParser, with_files: bool = True) -> None
     add_store(group)
     group.add_argument("--tag", action="append", default=[], metavar="TAG", help="a tag; may be repeated")
     group.add_argument("--note", default="", metavar="TEXT", help="a note")
+    group.add_argument(
+        "--no-texts",
+        action="store_true",
+        help="keep the texts of queries and documents out of the store; pages then show ids",
+    )
     if not with_files:
         return
     group.add_argument(
@@ -50,6 +55,7 @@ def save_request(
         figures=getattr(arguments, "figures", None),
         latencies=getattr(arguments, "latencies", None),
         project=project,
+        with_texts=not arguments.no_texts,
     )
     check_saving(request, run_count)
     return request
@@ -57,9 +63,11 @@ def save_request(
 
 def _refuse_without_save(arguments: argparse.Namespace) -> None:
     """Refuse the options of a record if nothing is recorded."""
-    for name in ("tag", "note", "figures", "latencies"):
+    for name in ("tag", "note", "figures", "latencies", "no_texts"):
         if getattr(arguments, name, None):
-            raise InputError(f"--{name} is recorded with a result: give --save NAME, or leave it out")
+            raise InputError(
+                f"--{name.replace('_', '-')} is recorded with a result: give --save NAME, or leave it out"
+            )
 
 
 def save_recordings(request: SaveRequest | None, recordings: Sequence[Recording]) -> None:

@@ -40,6 +40,19 @@ class Rankings:
         return len(self.frame)
 
 
+def first_documents(run: RunBlocks, depth: int = DEFAULT_DEPTH, order: ScoreOrder | None = None) -> Rankings:
+    """Return the first documents of a run, which is read once.
+
+    >>> from assay.core.tables import Run
+    >>> first_documents(Run({"q": {"a": 1.0, "b": 2.0}})).of("q")
+    ['b', 'a']
+    """
+    recorded = RecordedRun(run, depth, order)
+    for _ in recorded.blocks():
+        pass
+    return recorded.rankings
+
+
 class RecordedRun(DigestedRun):
     """A run whose digest is computed and whose first documents are collected while its blocks are read."""
 

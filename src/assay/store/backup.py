@@ -23,7 +23,13 @@ from sqlalchemy import make_url
 
 from assay.core.errors import FormatError, InputError, StoreError, first_line
 from assay.core.files import write_atomically
-from assay.store.record_rows import differing_records, insert_rows, read_record_ids, read_rows
+from assay.store.record_rows import (
+    copy_shared_rows,
+    differing_records,
+    insert_rows,
+    read_record_ids,
+    read_rows,
+)
 from assay.store.records import batches
 from assay.store.store import Store
 from assay.store.table_files import has_digest
@@ -206,6 +212,7 @@ def move(source: Store, target: Store) -> MoveCounts:
     new_ids = [record_id for record_id in ids if record_id not in target_ids]
     for batch in batches(new_ids):
         insert_rows(target.database, read_rows(source.database, batch))
+    copy_shared_rows(source.database, target.database)
     _verify(source, target, ids, tables)
     skipped = sum(is_there for _, is_there in tables)
     return MoveCounts(len(new_ids), len(ids) - len(new_ids), len(tables) - skipped, skipped)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Table, insert, select
+from sqlalchemy import Column, Connection, Table, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from assay.store.database import Database
 from assay.store.records import batches
-from assay.store.schema import metadata, records
+from assay.store.schema import SHARED_TABLES, metadata, records
 
+_SHARED_BATCH = 1000  # rows copied at once
 RecordRows = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 
@@ -30,6 +32,7 @@ def read_rows(database: Database, ids: Sequence[str]) -> RecordRows:
                 for row in connection.execute(select(table).where(_record_id(table).in_(batch))).mappings()
             ]
             for table in metadata.sorted_tables
+            if table not in SHARED_TABLES
         }
 
 
@@ -39,6 +42,22 @@ def insert_rows(database: Database, rows: RecordRows) -> None:
         for table, table_rows in rows.items():
             if table_rows:
                 connection.execute(insert(table), [dict(row) for row in table_rows])
+
+
+def copy_shared_rows(source: Database, target: Database) -> None:
+    """Insert the rows that belong to no single record, unless they are there."""
+    for table in SHARED_TABLES:
+        with source.read_transaction() as reader, target.write_transaction() as writer:
+            rows = reader.execution_options(yield_per=_SHARED_BATCH).execute(select(table)).mappings()
+            for batch in rows.partitions():
+                insert_missing(writer, table, [dict(row) for row in batch])
+
+
+def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, except those whose key is there already."""
+    if rows:
+        make_insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+        connection.execute(make_insert(table).on_conflict_do_nothing(), [dict(row) for row in rows])
 
 
 def differing_records(first: RecordRows, second: RecordRows) -> list[str]:

@@ -149,3 +149,20 @@ annotation_raters = Table(  # raters who may go on after a pause
     Column("rater", Text, primary_key=True),
     Column("resumed_at", BigInteger, nullable=False),  # earlier answers to gold questions no longer pause
 )
+
+document_texts = Table(  # what rankings show of documents, once for all records
+    "document_texts",
+    metadata,
+    Column("collection", String(64), primary_key=True),  # the digest of all documents
+    Column("doc_id", Text, primary_key=True),
+    Column("fields", Text, nullable=False),  # JSON
+)
+
+system_numbers = Table(  # the colour and shape of a system on every page
+    "system_numbers",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("number", Integer, nullable=False),
+)
+
+SHARED_TABLES = (document_texts, system_numbers)  # whose rows belong to no single record

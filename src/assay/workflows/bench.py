@@ -16,6 +16,7 @@ from assay.bench.trials import Trial, to_row
 from assay.core.errors import InputError
 from assay.indexes.exact.audit import find_queries_in_base
 from assay.indexes.exact.findings import Finding
+from assay.store.rankings import ShownTables
 from assay.store.trials import experiment_from_trial, scores_of_trial
 from assay.views.trials import sort_trials, trials_dict
 from assay.workflows.bench_settings import MeasureRequest, make_benchmark, read_request_settings
@@ -148,7 +149,7 @@ def save_trials(request: SaveRequest, result: BenchResult) -> list[SavedExperime
         experiment = experiment_from_trial(
             trial, name, result.metadata["data"], tags=request.tags, note=request.note
         )
-        experiments.append((experiment, scores_of_trial(hits)))
+        experiments.append((experiment, scores_of_trial(hits), ShownTables()))
     return save_experiments(store_url(request.store), experiments)
 
 

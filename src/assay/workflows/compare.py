@@ -74,7 +74,11 @@ def compare(request: CompareRequest, watch: RunWatch | None = None) -> CompareRe
     """Compare the runs; `watch` wraps a run while it is read, to report progress."""
     tables = request.files.open()
     configurations = read_configurations(request.config, [run.name for run in tables.runs], request.params)
-    runs = digest_runs(tables.runs) if request.with_recordings or request.with_digests else tables.runs
+    runs = (
+        digest_runs(tables.runs, request.order)
+        if request.with_recordings or request.with_digests
+        else tables.runs
+    )
     watched = [watch(run) for run in runs] if watch else runs
     comparisons = _compare(request, tables._replace(runs=watched), configurations)
     digests = input_digests(tables, runs) if request.with_digests else {}

@@ -62,7 +62,11 @@ def evaluate(request: EvaluateRequest, watch: RunWatch | None = None) -> Evaluat
     """Score each run; `watch` wraps a run while it is read, to report progress."""
     tables = request.files.open()
     configurations = read_configurations(request.config, [run.name for run in tables.runs], request.params)
-    runs = digest_runs(tables.runs) if request.with_recordings or request.with_digests else tables.runs
+    runs = (
+        digest_runs(tables.runs, request.order)
+        if request.with_recordings or request.with_digests
+        else tables.runs
+    )
     evaluations = [_score(request, tables, watch(run) if watch else run) for run in runs]
     digests = input_digests(tables, runs) if request.with_digests else {}
     result = EvaluateResult(evaluations, tables, request.per_query, digests=digests)

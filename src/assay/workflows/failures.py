@@ -62,7 +62,11 @@ def find_failures(request: FailuresRequest, watch: RunWatch | None = None) -> Fa
     names = (*files.names, *exact) if files.names else ()
     tables = replace(files, runs=(*files.runs, *exact), names=names).open()
     configurations = read_configurations(request.config, [tables.runs[0].name], request.params)
-    runs = digest_runs(tables.runs) if request.with_recordings or request.with_digests else tables.runs
+    runs = (
+        digest_runs(tables.runs, request.order)
+        if request.with_recordings or request.with_digests
+        else tables.runs
+    )
     run_failures = _find(request, tables, [watch(run) for run in runs] if watch else runs)
     result = FailuresResult(run_failures, digests=input_digests(tables, runs) if request.with_digests else {})
     if not request.with_recordings:

@@ -18,7 +18,7 @@ from assay.views.checks import describe_verdict
 from assay.views.gate import verdict_dict
 from assay.workflows.inputs import RunWatch, Tables
 from assay.workflows.project import SystemFiles, open_project
-from assay.workflows.recording import Recording, digest_runs, input_digests, run_digest
+from assay.workflows.recording import Recording, digest_runs, input_digests, run_digest, run_rankings
 from assay.workflows.settings import PROJECT_FILE, read_settings
 
 
@@ -58,7 +58,7 @@ def decide_gate(request: GateRequest, watch: RunWatch | None = None) -> GateResu
     project.check_files()
     tables, system = project.files.open(), project.candidate
     is_digested = request.with_recordings or request.with_digests
-    runs = digest_runs(tables.runs) if is_digested else tables.runs
+    runs = digest_runs(tables.runs, request.order) if is_digested else tables.runs
     latencies = None if system.latencies is None else read_latencies(system.latencies)
     verdict = gate_evaluations(
         project.rules,
@@ -103,7 +103,9 @@ def _recordings(
         kind="gate",
         qrels=tables.qrels,
         queries=tables.queries,
+        documents=tables.documents,
         run=run_digest(run),
+        rankings=run_rankings(run),
         configuration=read_settings(files.config) if files.config else {},
         latency=percentiles(latencies) if files.latencies and latencies is not None else {},
         figures=files.figures if isinstance(files.figures, Mapping) else {},

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.core.digests import DigestedRun
 from assay.core.errors import InputError
 from assay.core.groups import RunBlocks
-from assay.core.tables import Qrels, Queries
+from assay.core.rankings import Rankings, RecordedRun
+from assay.core.score_order import ScoreOrder
+from assay.core.tables import Documents, Qrels, Queries
 from assay.evaluation import Evaluation
 from assay.workflows.inputs import Tables
 from assay.workflows.settings import PROJECT_FILE
@@ -27,6 +28,7 @@ class SaveRequest:
     figures: str | None = None  # the path of costs and other numbers by name
     latencies: str | None = None  # the path of a file with a column latency_ms
     project: str | Path = PROJECT_FILE  # its [store] is used if no store is given
+    with_texts: bool = True  # keep the texts of queries and of the documents in the rankings
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -42,7 +44,9 @@ class Recording:
     label: str = ""  # set if a request records several: the name is then NAME/label
     qrels: Qrels | None = None
     queries: Queries | None = None
+    documents: Documents | None = None
     run: str | None = None  # the digest of the run
+    rankings: Rankings | None = None  # its first documents
     only_common: bool = False
     configuration: Mapping[str, Any] = field(default_factory=dict)
     latency: Mapping[str, float] = field(default_factory=dict)
@@ -76,7 +80,9 @@ def record_runs(
             label=evaluation.name if len(evaluations) > 1 else "",
             qrels=tables.qrels,
             queries=tables.queries,
+            documents=tables.documents,
             run=run_digest(run),
+            rankings=run_rankings(run),
             only_common=only_common,
             configuration=configurations.get(evaluation.name, {}),
             result=result,
@@ -85,9 +91,9 @@ def record_runs(
     ]
 
 
-def digest_runs(runs: Sequence[RunBlocks]) -> list[RunBlocks]:
-    """Wrap runs so that their digests are computed while they are scored."""
-    return [DigestedRun(run) for run in runs]
+def digest_runs(runs: Sequence[RunBlocks], order: ScoreOrder) -> list[RunBlocks]:
+    """Wrap runs so that their digests and first documents are known once they are scored."""
+    return [RecordedRun(run, order=order) for run in runs]
 
 
 def input_digests(tables: Tables, runs: Sequence[RunBlocks]) -> dict[str, str]:
@@ -99,4 +105,9 @@ def input_digests(tables: Tables, runs: Sequence[RunBlocks]) -> dict[str, str]:
 
 def run_digest(run: RunBlocks) -> str | None:
     """Return the digest of a run that was wrapped by `digest_runs` and scored, else None."""
-    return run.digest if isinstance(run, DigestedRun) else None
+    return run.digest if isinstance(run, RecordedRun) else None
+
+
+def run_rankings(run: RunBlocks) -> Rankings | None:
+    """Return the first documents of a run that was wrapped by `digest_runs` and scored, else None."""
+    return run.rankings if isinstance(run, RecordedRun) else None

@@ -15,6 +15,7 @@ from assay.datasets.latencies import percentiles, read_latencies
 from assay.evaluation.configuration import flatten_settings
 from assay.store.evaluations import experiment_from_evaluation
 from assay.store.experiments import check_experiment
+from assay.store.rankings import ShownTables, put_shown_tables
 from assay.store.store import Store
 from assay.workflows.recording import Recording, SavedExperiment, SaveRequest
 from assay.workflows.settings import PROJECT_FILE, read_settings
@@ -50,20 +51,33 @@ def save(request: SaveRequest, recordings: Sequence[Recording]) -> list[SavedExp
             tags=request.tags,
             note=request.note,
         )
-        experiments.append((experiment, recording.evaluation.scores))
+        tables = _shown_tables(recording, request.with_texts)
+        experiments.append((experiment, recording.evaluation.scores, tables))
     return save_experiments(request.store, experiments, request.project)
+
+
+def _shown_tables(recording: Recording, with_texts: bool) -> ShownTables:
+    """Return the tables that pages show of a recording."""
+    return ShownTables(
+        rankings=recording.rankings,
+        qrels=recording.qrels,
+        queries=recording.queries,
+        documents=recording.documents if with_texts else None,
+        with_texts=with_texts,
+    )
 
 
 def save_experiments(
     store: str | None,
-    experiments: Sequence[tuple[Experiment, Scores]],
+    experiments: Sequence[tuple[Experiment, Scores, ShownTables]],
     project: str | Path = PROJECT_FILE,
 ) -> list[SavedExperiment]:
-    """Put experiments and their scores into a store; None is the store that `store_url` finds."""
+    """Put experiments, their scores and what pages show into a store; None is that of `store_url`."""
     saved = []
     with Store(store_url(store, project)) as database:
-        for experiment, scores in experiments:
-            stored = database.put(experiment, scores)
+        for experiment, scores, tables in experiments:
+            digests = {**experiment.digests, **put_shown_tables(database, tables)}
+            stored = database.put(replace(experiment, digests=digests), scores)
             saved.append(SavedExperiment(stored.name, stored.id, database.url))
     return saved
 
