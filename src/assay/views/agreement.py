@@ -17,7 +17,6 @@ from assay.views import text
 from assay.views.agreement_notes import describe_order, reliability_notes
 from assay.views.numbers import (
     NO_VALUE,
-    format_count,
     format_estimate,
     format_interval,
     format_short,
@@ -78,18 +77,28 @@ def _describe_counts(report: AgreementReport) -> list[str]:
     lines += [f"{counts['could_not_rate']:,} times a rater could not rate a pair"] * bool(
         counts["could_not_rate"]
     )
-    return [*lines, f"grades: {format_shares(report.prevalence)}"]
+    return [*lines, f"grades, % of labels: {format_shares(report.prevalence)}"]
 
 
 def format_shares(shares: Sequence[GradeShare]) -> str:
-    """Return how often each grade was given.
+    """Return the percentage of labels of each grade.
 
     >>> format_shares([GradeShare(0.0, 3, 0.75), GradeShare(1.0, 1, 0.25)])
-    '0: 75 %, 1: 25 %'
+    '0: 75, 1: 25'
     """
     if len(shares) > _MOST_GRADES:
         return f"{len(shares)} different, from {shares[0].grade:g} to {shares[-1].grade:g}"
-    return ", ".join(f"{share.grade:g}: {100 * share.share:.3g} %" for share in shares)
+    return ", ".join(f"{share.grade:g}: {_format_percent(share.share)}" for share in shares)
+
+
+def _format_percent(share: float) -> str:
+    """Return a share in whole percent.
+
+    >>> _format_percent(0.004), _format_percent(0.25), _format_percent(0.999)
+    ('<1', '25', '>99')
+    """
+    percent = 100 * share
+    return "<1" if 0 < percent < 1 else ">99" if 99 < percent < 100 else f"{percent:.0f}"
 
 
 _NAMES = (
@@ -118,7 +127,7 @@ def _overall_section(report: AgreementReport) -> Section:
     head = ["all raters", "value", f"{100 * report.level:g} % interval", "n"]
     estimates = _coefficients(report.agreement)
     rows = [
-        [name, format_value(e.value), format_interval(e), format_count(e.n)]
+        [name, format_value(e.value), format_interval(e), str(e.n)]
         for name, e in zip(_NAMES, estimates, strict=True)
     ]
     spans = [(e.low, e.value, e.high) for e in estimates]
@@ -133,13 +142,13 @@ def _pair_section(report: AgreementReport) -> Section:
         notes = [
             f"{len(pairs):,} pairs of raters share items; these have the lowest and the highest agreement "
             "of those "
-            f"that share most; all: --format csv or json"
+            f"that share {_least_shared(report)} or more; all: --format csv or json"
         ]
     columns = [pairs.agreement, *pairs.kappa.values(), pairs.gwet["none"]]
     cells = [
         [
             *pairs.names(row),
-            format_count(int(pairs.n[row])),
+            str(int(pairs.n[row])),
             *(format_estimate(c.estimate(row)) for c in columns),
         ]
         for row in rows
@@ -152,9 +161,14 @@ def _pairs_to_show(report: AgreementReport) -> list[int]:
     pairs = report.pairs
     if len(pairs) <= _MOST_PAIRS:
         return list(range(len(pairs)))
-    enough = np.flatnonzero(pairs.n >= min(_LEAST_SHARED, float(pairs.n.max())))
+    enough = np.flatnonzero(pairs.n >= _least_shared(report))
     order: list[int] = enough[np.argsort(pairs.agreement.value[enough], kind="stable")].tolist()
     return order[:_SHOWN_PAIRS] + order[_SHOWN_PAIRS:][-_SHOWN_PAIRS:]
+
+
+def _least_shared(report: AgreementReport) -> int:
+    """Return how many items a pair of raters shares at least, to be shown among many."""
+    return min(_LEAST_SHARED, int(report.pairs.n.max()))
 
 
 def _pair_rows_in_full(report: AgreementReport) -> tuple[list[str], list[list[str]]]:
@@ -183,7 +197,7 @@ def _rater_section(report: AgreementReport) -> Section:
         summaries = list(report.rater_summaries)
     shown = summaries[:_MOST_RATERS]
     notes += narrow_notes(rater.bias for rater in shown)
-    head = ["rater", "labels", "shared", "not rated", "bias", "interval", "seconds", "grades"]
+    head = ["rater", "labels", "shared", "not rated", "bias", "interval", "seconds", "grades, %"]
     return Section("raters", notes, head, [_rater_row(rater) for rater in shown])
 
 
@@ -191,9 +205,9 @@ def _rater_row(rater: RaterSummary) -> list[str]:
     bias = rater.bias
     return [
         rater.name,
-        format_count(rater.labels),
-        format_count(rater.shared),
-        format_count(rater.unrated),
+        str(rater.labels),
+        str(rater.shared),
+        str(rater.unrated),
         NO_VALUE if bias.value is None else format_signed(bias.value, 3),
         format_interval(bias, lambda end: format_signed(end, 3)),
         format_short(rater.seconds.value),
@@ -211,9 +225,7 @@ def _slice_section(report: AgreementReport) -> Section:
             part.agreement.alpha["ordinal"],
             part.agreement.ac1,
         )
-        rows.append(
-            [f"{part.column}: {part.value}", format_count(chosen[0].n), *map(format_estimate, chosen)]
-        )
+        rows.append([f"{part.column}: {part.value}", str(chosen[0].n), *map(format_estimate, chosen)])
     return Section("slices", (), head, rows)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.core.arrays import Floats, Ints
-from assay.judging.agreement.intervals import Disagreement, coefficient_intervals
+from assay.judging.agreement.intervals import Disagreement, coefficient_intervals, unanimous_weight
 from assay.judging.agreement.labels import GradeCounts, Labels, sum_by
 from assay.stats import Estimate
 from assay.stats.intervals import estimate_mean
@@ -85,7 +85,7 @@ def gwet_coefficient(labels: Labels, weights: str = "none", level: float = 0.95)
     counts, scale = labels.counts, labels.scale
     shares = _mean_shares(counts, len(scale))
     if len(scale) < 2 or shares.max() > 1 - 1e-12:
-        return _undefined(level)
+        return _undefined(level, int((counts.size > 1).sum()))
     factor = gwet_factor(scale, weights)
     expected = 1 - factor * float((shares * (1 - shares)).sum())
     slopes = -factor * (1 - 2 * shares)
@@ -126,9 +126,11 @@ def _chance_corrected(
     observed = float(disagreement[is_paired].mean())
     own = sum_by(counts.item, counts.count * slopes[counts.code], items) / counts.size
     influence = -(own - float(slopes @ shares)) / expected
+    unanimous = -(slopes[shares > 0] - float(slopes @ shares)) / expected
     if observed > 0:
         influence += np.where(is_paired, disagreement / observed - 1, 0.0) * (items / n)
-    return _estimate(observed, expected, influence, n, _unseen(counts, expected), level)
+        unanimous -= items / n
+    return _estimate(observed, expected, (influence, unanimous), n, _unseen(counts, expected), level)
 
 
 def krippendorff_alpha(labels: Labels, metric: str = "nominal", level: float = 0.95) -> Estimate:
@@ -149,30 +151,30 @@ def krippendorff_alpha(labels: Labels, metric: str = "nominal", level: float = 0
         parts = _score_parts(counts, totals, ranks, is_rank=True)
     if not n or parts.expected <= 0:
         return _undefined(level, len(counts.size))
-    influence = (counts.size / (n - 1)) - parts.expected_slope / parts.expected
-    observed = float(parts.observed.sum())
-    if observed > 0:
-        influence += (parts.observed + parts.observed_shift) / observed
+    observed, items = float(parts.observed.sum()), len(counts.size)
+    pulls = 1 / (n - 1) - parts.slopes / parts.expected + parts.shifts / (observed or 1.0)
+    influence = sum_by(counts.item, counts.count * pulls[counts.code], items)
+    influence += parts.observed / (observed or 1.0)
+    unanimous = (n / items) * pulls[totals > 0]
     chance = (n**2 - float((totals**2).sum())) / (n * (n - 1))
     expected = parts.expected / (n * (n - 1))
-    items = len(counts.size)
-    return _estimate(observed / n, expected, items * influence, items, _unseen(counts, chance), level)
+    influences = (items * influence, items * unanimous)
+    return _estimate(observed / n, expected, influences, items, _unseen(counts, chance), level)
 
 
 class _AlphaParts(NamedTuple):
-    """The sums of distances within items and in the whole table, with what each item adds to them."""
+    """The sums of distances within items and in the whole table, and how a label of each grade moves them."""
 
     observed: Floats  # of each item
-    observed_shift: Floats  # how the labels of each item move the distances within all items
+    shifts: Floats  # of the distances within all items, by grade
     expected: float
-    expected_slope: Floats  # of each item
+    slopes: Floats  # of the distances in the whole table, by grade
 
 
 def _nominal_parts(counts: GradeCounts, totals: Floats) -> _AlphaParts:
-    size, n = counts.size, totals.sum()
-    observed = _nominal_disagreement(counts) * size
-    slope = sum_by(counts.item, counts.count * (2 * (n - totals))[counts.code], len(size))
-    return _AlphaParts(observed, np.zeros(len(size)), float(n**2 - (totals**2).sum()), slope)
+    n = float(totals.sum())
+    observed = _nominal_disagreement(counts) * counts.size
+    return _AlphaParts(observed, np.zeros(len(totals)), n**2 - float((totals**2).sum()), 2 * (n - totals))
 
 
 def _score_parts(counts: GradeCounts, totals: Floats, scores: Floats, is_rank: bool = False) -> _AlphaParts:
@@ -188,12 +190,8 @@ def _score_parts(counts: GradeCounts, totals: Floats, scores: Floats, is_rank: b
         weights = sum_by(code, count * (size / (size - 1))[item], len(scores))
         shifts = -4 * _sum_later(pulls - weights * scores)
         slopes -= 4 * _sum_later(totals * (first - n * scores))
-    return _AlphaParts(
-        2 * np.maximum(size * squares - sums**2, 0) / (size - 1),
-        sum_by(item, count * shifts[code], items),
-        2 * (n * second - first**2),
-        sum_by(item, count * slopes[code], items),
-    )
+    observed = 2 * np.maximum(size * squares - sums**2, 0) / (size - 1)
+    return _AlphaParts(observed, shifts, 2 * (n * second - first**2), slopes)
 
 
 def _sum_later(values: Floats) -> Floats:
@@ -251,11 +249,22 @@ def _mean_shares(counts: GradeCounts, grades: int) -> Floats:
 
 
 def _estimate(
-    observed: float, expected: float, influence: Floats, n: int, unseen: float, level: float
+    observed: float,
+    expected: float,
+    influences: tuple[Floats, Floats],
+    n: int,
+    unseen: float,
+    level: float,
 ) -> Estimate:
-    """Return 1 - observed / expected; `influence` is that of each item on the logarithm of the ratio."""
-    items = len(influence)
-    variance = float(((influence - influence.mean()) ** 2).sum()) / max(1, items * (items - 1))
+    """Return 1 - observed / expected; `influences` are those of each item on the logarithm of the ratio.
+
+    The second are those of an item on which all raters give a grade, for each grade.
+    """
+    own, unanimous = influences
+    items, centre = len(own), own.mean()
+    squares = float(((own - centre) ** 2).sum())
+    squares += unanimous_weight(len(unanimous)) * float(((unanimous - centre) ** 2).sum())
+    variance = squares / max(1, items * (items - 1))
     columns = (np.array([float(number)]) for number in (observed, expected, variance, n, unseen))
     return coefficient_intervals(Disagreement(*columns), level).estimate(0)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from assay.core.arrays import Floats
+from assay.core.arrays import Floats, Ints
 from assay.stats import Estimate
+
+_NOISE = 1e-12  # of a ratio that is 1 except for the order of addition
 
 
 class Coefficients(NamedTuple):
@@ -26,6 +28,15 @@ class Coefficients(NamedTuple):
             for column in (self.value, self.low, self.high)
         )
         return Estimate(value, low, high, self.level, int(self.n[row]))
+
+
+def unanimous_weight(grades: Ints | int) -> Any:
+    """Return the part of an item that is added to a variance for each grade, as if raters agreed on it.
+
+    A rare grade on which raters happen not to agree yet would else add nothing to the variance, although
+    one such item would change the coefficient more than any other.
+    """
+    return np.minimum(1.0, 2 / np.maximum(grades, 1))
 
 
 class Disagreement(NamedTuple):
@@ -56,6 +67,7 @@ def coefficient_intervals(tables: Disagreement, level: float) -> Coefficients:
     with np.errstate(all="ignore"):
         ratio = np.where(tables.expected > 0, tables.observed / tables.expected, np.nan)
         reach = stdtrit(tables.n - 1, 0.5 + level / 2) * np.sqrt(tables.variance)
+        ratio = np.where(np.abs(ratio - 1) < _NOISE, 1.0, ratio)
         has_interval = (tables.n > 1) & (tables.variance > 0)
         low = np.where(has_interval, 1 - ratio * np.exp(np.minimum(reach, 700)), np.nan)
         high = np.where(has_interval, 1 - ratio * np.exp(-reach), np.nan)

@@ -10,7 +10,12 @@ import numpy as np
 
 from assay.core.arrays import Floats, Ints
 from assay.judging.agreement.coefficients import WEIGHTS, distances, gwet_factor
-from assay.judging.agreement.intervals import Coefficients, Disagreement, coefficient_intervals
+from assay.judging.agreement.intervals import (
+    Coefficients,
+    Disagreement,
+    coefficient_intervals,
+    unanimous_weight,
+)
 from assay.judging.agreement.labels import Labels, sum_by
 
 _BLOCK = 1 << 21  # pairs of labels enumerated at a time
@@ -224,9 +229,8 @@ def _cohen(tables: ConfusionTables, margins: _Margins, weights: str, level: floa
     from_first = _expected_distances(margins.second, tables.scale, weights)
     from_second = _expected_distances(margins.first, tables.scale, weights)
     expected = (margins.first * from_first).sum(axis=1)
-    pulls = from_first[tables.pair, tables.first_code] + from_second[tables.pair, tables.second_code]
     unseen = 1 / _one_if_zero(1 - (margins.first * margins.second).sum(axis=1))
-    return _coefficients(tables, weights, expected, pulls, unseen, level)
+    return _coefficients(tables, margins, weights, expected, _Margins(from_first, from_second), unseen, level)
 
 
 def _expected_distances(shares: Floats, scale: Floats, weights: str) -> Floats:
@@ -254,21 +258,35 @@ def _gwet(tables: ConfusionTables, margins: _Margins, weights: str, level: float
     factor = gwet_factor(tables.scale, weights) if len(tables.scale) > 1 else 0.0
     expected = 1 - factor * (shares * (1 - shares)).sum(axis=1)
     expected[shares.max(axis=1, initial=0.0) > 1 - 1e-12] = 0.0
-    slopes = -factor * (1 - 2 * shares)
-    pulls = (slopes[tables.pair, tables.first_code] + slopes[tables.pair, tables.second_code]) / 2
-    return _coefficients(tables, weights, expected, pulls, 1 / _one_if_zero(expected), level)
+    half = -factor * (1 - 2 * shares) / 2
+    return _coefficients(
+        tables, margins, weights, expected, _Margins(half, half), 1 / _one_if_zero(expected), level
+    )
 
 
 def _coefficients(
-    tables: ConfusionTables, weights: str, expected: Floats, pulls: Floats, unseen: Floats, level: float
+    tables: ConfusionTables,
+    margins: _Margins,
+    weights: str,
+    expected: Floats,
+    pulls: _Margins,
+    unseen: Floats,
+    level: float,
 ) -> Coefficients:
-    """Return 1 - observed / expected; `pulls` is how a label in each cell changes the expected distance."""
+    """Return 1 - observed / expected; `pulls`: how a label of each rater changes the expected distance."""
     pair, count, n, pairs = tables.pair, tables.count, tables.n, len(tables.first)
     cell = _cell_distances(tables, weights) if len(tables.scale) > 1 else np.zeros(len(pair))
     observed = sum_by(pair, count * cell, pairs) / n
-    influence = cell / _one_if_zero(observed)[pair] - pulls / _one_if_zero(expected)[pair]
-    influence -= (sum_by(pair, count * influence, pairs) / n)[pair]
-    variance = sum_by(pair, count * influence**2, pairs) / (n * np.maximum(n - 1, 1))
+    divisor = _one_if_zero(expected)
+    pull = pulls.first[pair, tables.first_code] + pulls.second[pair, tables.second_code]
+    influence = cell / _one_if_zero(observed)[pair] - pull / divisor[pair]
+    centre = sum_by(pair, count * influence, pairs) / n
+    squares = sum_by(pair, count * (influence - centre[pair]) ** 2, pairs)
+    is_used = margins.first + margins.second > 0
+    unanimous = -(pulls.first + pulls.second) / divisor[:, None] - centre[:, None]
+    weight = unanimous_weight(is_used.sum(axis=1))
+    squares += weight * (is_used * unanimous**2).sum(axis=1)
+    variance = squares / (n * np.maximum(n - 1, 1))
     expected = np.where(expected > 1e-12, expected, 0.0)
     return coefficient_intervals(Disagreement(observed, expected, variance, n, unseen), level)
 
