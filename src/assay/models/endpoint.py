@@ -19,6 +19,7 @@ from assay.remote.retry import MAX_RETRY_AFTER, RetryPolicy, call_with_retries
 from assay.remote.secrets import refuse_invalid_header
 
 MAX_RESPONSE_BYTES = 1 << 29
+_USUAL_CLIENTS = 16  # threads that are assumed to share a limit
 _REFUSED = os.strerror(errno.ECONNREFUSED)  # a request that was never sent is not billed
 T = TypeVar("T")
 
@@ -42,7 +43,9 @@ class ModelEndpoint:
         self.settings = settings
         self._policy = RetryPolicy(settings.retries, longest=60.0)
         self._thread_values = local()
-        self._rate_limit = RateLimit(settings.rate, 1, Event())  # without a rate it does not wait
+        self._rate_limit = RateLimit(
+            settings.rate, _USUAL_CLIENTS, Event()
+        )  # without a rate it does not wait
         self._client = HttpClient(
             settings.base_url,
             bearer_header(_read_key(settings.key_env)),
