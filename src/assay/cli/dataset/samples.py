@@ -8,20 +8,28 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from assay.cli.inputs import add_file_options, add_score_order, score_order
 from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format
 from assay.core.errors import InputError
 from assay.judging.families import DEFAULT_SIMILARITY
 from assay.judging.sampling import ALLOCATIONS
 from assay.views import FORMATS
+from assay.views.pools import render_pool
 from assay.views.samples import render_plan, render_sample
+from assay.workflows import dataset_pool
+from assay.workflows.dataset_pool import DEFAULT_DEPTH, DEFAULT_RATE, PoolRequest, PoolResult, pool_runs
 from assay.workflows.dataset_sample import METHODS, PrecisionRequest, SampleRequest, sample_queries
+from assay.workflows.inputs import TableFiles
 
 EXAMPLES = """  assay dataset sample log.csv -n 300 --method frequency -o sample/
   assay dataset sample queries.jsonl -n 200 --method stratified --by category --near-duplicates 0.7 -o sample/
   assay dataset sample log.csv -n 300 --method proportional --columns text=term -o sample/
   assay dataset sample queries.jsonl -n 50 --method hard --scores scores.csv -m nDCG@10 -o hard/
   assay dataset sample --plan --pilot scores.csv -m nDCG@10 --width 0.05 --difference 0.02
+  assay dataset pool bm25.run dense.run --depth 10 --queries sample/queries.jsonl -o pool.jsonl
+  assay dataset pool runs/*.run --depth 100 --method stratified --budget 2000 -o pool.jsonl
+  assay dataset pool runs/*.run --depth 50 --method bandit --budget 200 --qrels labels.qrels -o next.jsonl
 """
 
 
@@ -196,10 +204,88 @@ def _json_or_text(value: str) -> Any:
         return value
 
 
+def _add_pool_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument("runs", metavar="RUN", nargs="+", help="the results of a search")
+    part.add_argument(
+        "--depth",
+        type=int,
+        default=DEFAULT_DEPTH,
+        metavar="K",
+        help=f"the documents of each run that may be judged (default: {DEFAULT_DEPTH})",
+    )
+    part.add_argument("--queries", metavar="FILE", help="the queries to pool (default: all of the runs)")
+    part.add_argument("--qrels", metavar="FILE", help="the labels that exist: these pairs are left out")
+    part.add_argument(
+        "--method",
+        default="depth",
+        metavar="METHOD",
+        help="depth: all pairs; stratified: a random sample with known probabilities; move-to-front, bandit "
+        "and difference: the next step, given the labels so far; difference asks what would change the "
+        f"order of systems most (default: depth; one of {', '.join(dataset_pool.METHODS)})",
+    )
+    part.add_argument(
+        "--budget", type=int, metavar="N", help="pairs to judge; with depth, the largest depth that it pays"
+    )
+    part.add_argument("-o", "--output", metavar="FILE", help="the pool, .jsonl or .csv")
+    part.add_argument("--with-ranks", action="store_true", help="write the rank in every run, too: not blind")
+    part.add_argument("-k", "--cutoff", type=int, default=10, metavar="K", help="of Judged@k (default: 10)")
+    part.add_argument(
+        "--pairs-per-hour",
+        type=float,
+        default=DEFAULT_RATE,
+        metavar="N",
+        help=f"how many pairs are judged in an hour (default: {DEFAULT_RATE:g})",
+    )
+    part.add_argument(
+        "--rel", type=int, default=1, metavar="G", help="the lowest relevant grade (default: 1)"
+    )
+    part.add_argument("--seed", type=int, default=0, metavar="N", help="of the order and draws (default: 0)")
+    part.add_argument(
+        "--name", action="append", default=[], metavar="NAME", help="the name of a run, in order"
+    )
+    add_file_options(part)
+    add_score_order(part)
+    add_format(part, FORMATS)
+
+
+def _pool(arguments: argparse.Namespace) -> int:
+    names = ("qrels", "runs", "queries", "columns", "formats")
+    files = TableFiles(**{name: getattr(arguments, name) for name in names}, names=arguments.name)
+    options = ("depth", "method", "budget", "output", "with_ranks", "cutoff", "rel", "seed")
+    request = PoolRequest(
+        files=files,
+        rate=arguments.pairs_per_hour,
+        order=score_order(arguments),
+        **{name: getattr(arguments, name) for name in options},
+    )
+    result = pool_runs(request)
+    show_result(result, arguments.format, lambda style: _render_pool(result, style))
+    note = "nothing was written: -o FILE writes the pool"
+    if result.output is not None:
+        note = f"{result.output}: {len(result.pool.rows):,} pairs; {dataset_pool.recipe_path(result.output)}"
+    print(note, file=sys.stderr)
+    return 0
+
+
+def _render_pool(result: PoolResult, style: str) -> str:
+    return render_pool(
+        result.method,
+        result.recipe["counts"],
+        result.recipe["depth"],
+        result.hours,
+        result.rate,
+        result.cutoff,
+        result.depths,
+        result.runs,
+        style,
+    )
+
+
 SUBCOMMANDS = {
     "sample": Subcommand(
         _sample,
         _add_sample_options,
         "draw queries with known probabilities, and say how many a precision needs",
     ),
+    "pool": Subcommand(_pool, _add_pool_options, "choose the pairs to judge from the top of several runs"),
 }
