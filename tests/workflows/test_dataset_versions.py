@@ -7,6 +7,7 @@ import pytest
 from assay.core.errors import InputError
 from assay.datasets import read
 from assay.evaluation.comparability import ComparabilityReason
+from assay.workflows.compare_experiments import CompareExperimentsRequest, compare_experiments
 from assay.workflows.dataset_versions import (
     DiffDatasetsRequest,
     ExportDatasetRequest,
@@ -20,10 +21,8 @@ from assay.workflows.dataset_versions import (
 )
 from assay.workflows.evaluate import EvaluateRequest, evaluate
 from assay.workflows.experiments import (
-    CompareExperimentsRequest,
     ShowExperimentsRequest,
     TrendRequest,
-    compare_experiments,
     follow_trend,
     show_experiments,
 )
@@ -127,7 +126,7 @@ def test_experiments_on_two_versions_are_not_compared_and_the_versions_are_named
         import_files(grade)
         evaluate_and_save(name)
     with pytest.raises(Exception, match=r"judgments: shop@\w{8} and shop@\w{8}"):
-        compare_experiments(CompareExperimentsRequest(baseline="old", candidate="new"))
+        compare_experiments(CompareExperimentsRequest(baseline="old", candidates=["new"]))
 
 
 @pytest.mark.parametrize("name", ["", "a@b", "a:b"])

@@ -9,8 +9,8 @@ import pytest
 from assay.core.errors import InputError, UndecidableError
 from assay.store.store import Store
 from assay.views.experiments import render_experiments
+from assay.workflows.compare_experiments import CompareExperimentsRequest, compare_experiments
 from assay.workflows.experiments import (
-    CompareExperimentsRequest,
     DeleteRequest,
     GarbageRequest,
     ListExperimentsRequest,
@@ -21,7 +21,6 @@ from assay.workflows.experiments import (
     TrendRequest,
     WatchRequest,
     collect_garbage,
-    compare_experiments,
     delete_experiment,
     follow_trend,
     list_experiments,
@@ -73,16 +72,16 @@ def test_a_slice_without_a_value_is_refused() -> None:
 
 def test_experiments_with_scores_are_compared(store: Store) -> None:
     store.put(experiment("c"), scores())
-    result = compare_experiments(CompareExperimentsRequest(baseline="a", candidate="c"))
+    result = compare_experiments(CompareExperimentsRequest(baseline="a", candidates=["c"]))
     assert result.blocking == ()
     assert result.to_dict()["baseline"] == "a"
 
 
 def test_experiments_without_scores_are_not_compared() -> None:
     with pytest.raises(UndecidableError, match="was saved without the scores of its queries"):
-        compare_experiments(CompareExperimentsRequest(baseline="a", candidate="b"))
+        compare_experiments(CompareExperimentsRequest(baseline="a", candidates=["b"]))
     with pytest.raises(InputError, match="a and a are the same experiment"):
-        compare_experiments(CompareExperimentsRequest(baseline="a", candidate="a"))
+        compare_experiments(CompareExperimentsRequest(baseline="a", candidates=["a"]))
 
 
 def test_notes_tags_and_pins_are_changed(store: Store) -> None:
@@ -116,7 +115,7 @@ def test_a_store_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_scores_that_were_not_imported_cannot_be_compared(store: Store) -> None:
     store.put(replace(experiment("c"), digests={"qrels": "a" * 64, "scores": "0" * 32}))
     with pytest.raises(UndecidableError, match="it was imported without them"):
-        compare_experiments(CompareExperimentsRequest(baseline="a", candidate="c"))
+        compare_experiments(CompareExperimentsRequest(baseline="a", candidates=["c"]))
 
 
 def test_a_list_by_one_value_still_shows_latency_and_cost() -> None:

@@ -28,9 +28,9 @@ from assay.views.experiments import (
     render_trend,
 )
 from assay.views.trends import describe_reason, describe_status
+from assay.workflows.compare_experiments import CompareExperimentsRequest, compare_experiments
 from assay.workflows.experiments import (
     DEFAULT_LIMIT,
-    CompareExperimentsRequest,
     DeleteRequest,
     ExperimentChange,
     GarbageRequest,
@@ -42,7 +42,6 @@ from assay.workflows.experiments import (
     TrendRequest,
     WatchRequest,
     collect_garbage,
-    compare_experiments,
     delete_experiment,
     follow_trend,
     list_experiments,
@@ -243,7 +242,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 
 def _add_compare_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("baseline", metavar="BASELINE", help="name or id of the experiment to compare with")
-    part.add_argument("candidate", metavar="CANDIDATE", help="name or id of the other experiment")
+    part.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="name or id of another experiment")
     part.add_argument(
         "-m",
         "--measure",
@@ -251,6 +250,13 @@ def _add_compare_options(part: argparse.ArgumentParser) -> None:
         default=[],
         metavar="MEASURE",
         help="measure to compare by; may be repeated (default: all that both have)",
+    )
+    part.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="slice by a column of the stored queries; may be repeated",
     )
     part.add_argument("--anyway", action="store_true", help="compare even if they are not comparable")
     part.add_argument("--test", choices=tuple(TESTS), default="t", help="test of means (default: t)")
@@ -274,7 +280,7 @@ def _add_compare_options(part: argparse.ArgumentParser) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    names = ("baseline", "candidate", "anyway", "test", "correction", "margin", "level", "store")
+    names = ("baseline", "candidates", "by", "anyway", "test", "correction", "margin", "level", "store")
     options = {name: getattr(arguments, name) for name in names}
     result = compare_experiments(CompareExperimentsRequest(measures=arguments.measure, **options))
     if result.blocking:

@@ -126,6 +126,16 @@ def _read_rows(store: Store, digest: str | None, query_id: str) -> pl.DataFrame 
     return frame.filter(pl.col("query_id") == query_id).collect()
 
 
+def read_qrels(store: Store, experiment: Experiment) -> Qrels | None:
+    """The judgments of an experiment; None if they are not kept."""
+    digest = experiment.digests.get("qrels")
+    if digest is None or not store.tables.has(digest):
+        return None
+    table = table_from_parquet(Qrels, store.tables.read(digest))
+    assert isinstance(table, Qrels)
+    return table
+
+
 def read_queries(store: Store, experiment: Experiment) -> Queries | None:
     """The queries of an experiment, perhaps without texts; None if they are not kept."""
     for role in ("queries", "slices"):

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from assay.core.errors import InputError, UndecidableError
+from assay.core.errors import InputError
 from assay.core.records import Experiment
-from assay.core.tables import Scores
-from assay.evaluation.comparability import ComparabilityReason, comparability_reasons
-from assay.evaluation.compare import DEFAULT_MARGIN, ComparisonOptions, Comparisons, compare_scores
-from assay.evaluation.configuration import differing_settings
 from assay.evaluation.experiment_fields import (
     ExperimentField,
     default_columns,
     default_measures,
     sort_experiments,
 )
-from assay.evaluation.trends import Trend, WatchStatus, experiment_settings, watch_trend
+from assay.evaluation.trends import Trend, WatchStatus, watch_trend
 from assay.measures import parse
 from assay.store.datasets import DatasetVersions
-from assay.store.store import Store
-from assay.views.compare import comparisons_dict
 from assay.views.experiments import differences_dict
-from assay.views.trends import describe_reason, trend_dict
+from assay.views.trends import trend_dict
 from assay.workflows.stores import open_existing_store
-from assay.workflows.trends import name_reasons, read_trend
+from assay.workflows.trends import read_trend
 
 DEFAULT_LIMIT = 20
 
@@ -186,101 +180,6 @@ def _read_trend(request: TrendRequest) -> Trend:
             where=request.where,
             limit=request.limit,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompareExperimentsRequest:
-    """Two experiments to compare query by query."""
-
-    baseline: str
-    candidate: str
-    measures: Sequence[str] = ()  # empty: all that both have
-    anyway: bool = False
-    test: str = "t"
-    correction: str = "holm"
-    margin: float = DEFAULT_MARGIN
-    level: float = 0.95
-    store: str | None = None
-
-
-@dataclass(frozen=True)
-class ExperimentComparison:
-    """A comparison with what makes the experiments incomparable, and what is good to know."""
-
-    comparisons: Comparisons
-    blocking: tuple[ComparabilityReason, ...]
-    remarks: tuple[ComparabilityReason, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain data, with the keys that `assay compare --format json` prints."""
-        return comparisons_dict(self.comparisons)
-
-
-def compare_experiments(request: CompareExperimentsRequest) -> ExperimentComparison:
-    """Compare the stored scores of two experiments, if the experiments are comparable."""
-    with open_existing_store(request.store) as store:
-        a, b = store.get(request.baseline), store.get(request.candidate)
-        if a.id == b.id:
-            raise InputError(f"{request.baseline} and {request.candidate} are the same experiment, {a.id}")
-        measures = [str(parse(text)) for text in request.measures]
-        compared: list[str | None] = [*measures] or [None]
-        labels = DatasetVersions(store).labels_by_qrels()
-        reasons = [
-            reason
-            for measure in compared
-            for reason in name_reasons(comparability_reasons(a, b, measure), labels)
-        ]
-        blocking = tuple(dict.fromkeys(reason for reason in reasons if reason.blocks))
-        if blocking and not request.anyway:
-            raise _not_comparable(a, b, blocking, measures)
-        options = ComparisonOptions(request.test, request.correction, request.margin, request.level)
-        return ExperimentComparison(
-            _compare(store, (a, b), measures, options),
-            blocking,
-            tuple(dict.fromkeys(reason for reason in reasons if not reason.blocks)),
-        )
-
-
-def _not_comparable(
-    a: Experiment, b: Experiment, blocking: Sequence[ComparabilityReason], measures: Sequence[str]
-) -> UndecidableError:
-    remedy = "compare all the same with --anyway"
-    if not measures:
-        remedy = "compare by what both have with -m, or all the same with --anyway"
-    listed = "".join(f"\n  {text}" for text in dict.fromkeys(map(describe_reason, blocking)))
-    return UndecidableError(f"{a.name} ({a.id}) and {b.name} ({b.id}) are not comparable:{listed}\n{remedy}")
-
-
-def _compare(
-    store: Store, pair: tuple[Experiment, Experiment], measures: list[str], options: ComparisonOptions
-) -> Comparisons:
-    """The comparison of stored scores, with the settings that differ."""
-    names = [e.name for e in pair]
-    if names[0] == names[1]:
-        names = [f"{e.name} ({e.id})" for e in pair]
-    before, after = (_read_scores(store, e, measures) for e in pair)
-    comparisons = compare_scores(before, {names[1]: after}, baseline_name=names[0], options=options)
-    settings = dict(zip(names, map(experiment_settings, pair), strict=True))
-    return replace(comparisons, configuration=differing_settings(settings))
-
-
-def _read_scores(store: Store, e: Experiment, measures: list[str]) -> Scores:
-    digest = e.digests.get("scores")
-    if digest is not None and not store.tables.has(digest):
-        raise UndecidableError(
-            f"the scores of {e.name} ({e.id}) are not in {store.url}: it was imported without them; "
-            "a backup (assay experiments backup) carries them"
-        )
-    scores = store.scores(e)
-    if scores is None:
-        raise UndecidableError(
-            f"{e.name} ({e.id}) was saved without the scores of its queries: only its means are known, "
-            "and they cannot be paired"
-        )
-    missing = [name for name in measures if name not in scores.values]
-    if missing:
-        raise UndecidableError(f"{e.name} ({e.id}) has no scores of {', '.join(missing)}")
-    return Scores(scores.query_ids, {name: scores[name] for name in measures or scores.values})
 
 
 @dataclass(frozen=True, kw_only=True)
