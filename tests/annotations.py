@@ -87,32 +87,34 @@ def judge_all(queue: AnnotationQueue, rater: str, grades: Sequence[float] = (1.0
 
 def rate(url: str, name: str, raters: str, seed: str) -> None:
     """Start all raters at once, each in a process that needs no start of Python."""
-    reader, writer = os.pipe()
+    (ready, ready_end), (start, start_end) = os.pipe(), os.pipe()
     children = []
     for number in range(int(raters)):
         child = os.fork()
         if not child:
-            os.close(writer)
-            os.read(reader, 1)  # until all have been started
-            _rate_until_done(url, name, f"rater{number}", random.Random(f"{seed} {number}"))
+            os.close(start_end)
+            with Store(url) as store:
+                os.write(ready_end, b".")
+                os.read(start, 1)  # until all have opened the store
+                _rate_until_done(store, name, f"rater{number}", random.Random(f"{seed} {number}"))
+            os._exit(0)
         children.append(child)
-    os.close(reader)
-    os.close(writer)
+    for _ in children:
+        os.read(ready, 1)
+    os.close(start_end)
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
     sys.exit(0 if codes == [0] * len(codes) else f"raters ended with {codes}")
 
 
-def _rate_until_done(url: str, name: str, rater: str, rng: random.Random) -> None:
-    with Store(url) as store:
-        queue = AnnotationQueue(store.database, AnnotationProjects(store).get(name))
-        while True:
-            assignment = queue.next_assignment(rater)
-            if isinstance(assignment, NoAssignment):
-                if assignment.reason != WAITING:
-                    os._exit(0)
-                time.sleep(0.03)
-                continue
+def _rate_until_done(store: Store, name: str, rater: str, rng: random.Random) -> None:
+    queue = AnnotationQueue(store.database, AnnotationProjects(store).get(name))
+    while True:
+        assignment = queue.next_assignment(rater)
+        if isinstance(assignment, Assignment):
             _act(queue, rater, assignment.pair, rng)
+        elif assignment.reason != WAITING:
+            return
+        time.sleep(rng.uniform(0, 0.03))
 
 
 def _act(queue: AnnotationQueue, rater: str, pair: int, rng: random.Random) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, Row, RowMapping, func, insert, select, update
 
 from assay.core.errors import InputError
+from assay.judging.annotation.outside_labels import LabelImport, OutsideLabel
 from assay.judging.annotation.progress import (
     LabelRow,
     ProjectProgress,
@@ -100,35 +100,8 @@ def _count_raters(connection: Connection, project: AnnotationProject) -> dict[st
     }
 
 
-class OutsideLabel(NamedTuple):
-    """A label that was made elsewhere."""
-
-    query_id: str
-    doc_id: str
-    rater: str
-    grade: float | None
-    at: datetime | None
-    note: str
-
-
-@dataclass(frozen=True)
-class LabelImport:
-    """What became of labels made elsewhere; `examples` has a pair of each kind that was left out."""
-
-    added: int = 0
-    changed: int = 0  # the rater had given another grade before
-    unchanged: int = 0  # the rater had given this grade before
-    over_quota: int = 0  # left out: the pair had all its judgments
-    unknown_pairs: int = 0  # left out: the pair is not in the project
-    examples: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain data."""
-        return {**vars(self), "examples": {kind: list(pair) for kind, pair in self.examples.items()}}
-
-
 def import_labels(
-    database: Database, project: AnnotationProject, labels: Sequence[OutsideLabel], source: str
+    database: Database, project: AnnotationProject, labels: Sequence[OutsideLabel]
 ) -> LabelImport:
     """Save labels made elsewhere in one transaction, within the quota of each pair."""
     for label in labels:
@@ -140,14 +113,14 @@ def import_labels(
         lock = select(annotation_projects.c.closed_at).where(owner).with_for_update()
         if connection.execute(lock).scalar_one() is not None:
             raise InputError(f"project {project.name} is closed: nothing was imported")
-        return _Import(connection, project, source).add(labels)
+        return _Import(connection, project).add(labels)
 
 
 class _Import:
     """Adds labels made elsewhere, in the transaction of a connection."""
 
-    def __init__(self, connection: Connection, project: AnnotationProject, source: str) -> None:
-        self.connection, self.project, self.source = connection, project, source
+    def __init__(self, connection: Connection, project: AnnotationProject) -> None:
+        self.connection, self.project = connection, project
         self.now = to_microseconds(datetime.now(UTC))
         pairs = connection.execute(
             select(_pairs.query_id, _pairs.doc_id, _pairs.number, _pairs.role).where(
@@ -211,7 +184,7 @@ class _Import:
                 "action": "cannot_rate" if label.grade is None else "grade",
                 "grade": label.grade,
                 "note": label.note.replace("\0", " "),
-                "source": self.source,
+                "source": label.source or "import",
                 "shown_at": None,
                 "at": self.now if label.at is None else to_microseconds(label.at),
             }

@@ -114,6 +114,22 @@ class AnnotationQueue:
         with self._transaction(rater) as turn:
             turn.release()
 
+    def count_labels(self, rater: str) -> tuple[int, int]:
+        """Return how many pairs a rater judged, and the number of counted labels of all raters.
+
+        Gold questions count among the pairs of the rater, who could tell them by a number that stays.
+        """
+        is_own, is_counted = _assignments.rater == rater, _pairs.role == COUNTED
+        query = (
+            select(func.count().filter(is_own), func.count().filter(is_counted))
+            .join(annotation_pairs, _joins_pair())
+            .where(_assignments.record == self.project.id, _assignments.state == LABELLED)
+            .where(_pairs.role.in_((COUNTED, GOLD)))
+        )
+        with self.database.read_transaction() as connection:
+            own, of_all = connection.execute(query).one()
+        return own, of_all
+
     def resume(self, rater: str) -> None:
         """Let a rater go on who was paused; answers to gold questions before now no longer pause."""
         with self._transaction(rater) as turn:

@@ -120,7 +120,7 @@ def default_keys(grades: Sequence[Grade]) -> dict[str, Grade]:
     own = [f"{grade.value:g}" for grade in grades]
     if all(len(key) == 1 for key in own):
         return dict(zip(own, grades, strict=True))
-    places = "123456789abdefhijkoprtvwxyz"  # without the keys of commands
+    places = "123456789abdefhijknortvwxyz"  # without the keys of commands
     if len(grades) > len(places):
         raise InputError(f"at most {len(places)} grades can be given by key, found {len(grades)}")
     return dict(zip(places, grades, strict=False))
