@@ -22,17 +22,18 @@ from assay.judging.aggregation.adjudicated import (
 from assay.judging.aggregation.dawid_skene import SMOOTHING, DawidSkene, fit_dawid_skene
 from assay.judging.aggregation.judge_tables import JudgeTable, judge_tables
 from assay.judging.aggregation.ties import check_ties, draw_numbers
-from assay.judging.aggregation.votes import PairGrades, majority, mean, median
+from assay.judging.aggregation.votes import PairGrades, majority, mean, median, unanimous
 from assay.judging.agreement.labels import Labels
 
 RULES = {
     "majority": "the grade that most judges gave",
+    "unanimous": "the grade that all judges gave; no label where they differ",
     "mean": "the mean of the grades, rounded to a whole number",
     "median": "the median of the grades, rounded to a whole number",
     "adjudicated": "the grade of the adjudicator; the other pairs by another rule or not at all",
     "dawid-skene": "the most probable true grade when every judge has a table of errors of their own",
 }
-_VOTES = {"majority": majority, "mean": mean, "median": median}
+_VOTES = {"majority": majority, "unanimous": unanimous, "mean": mean, "median": median}
 
 
 @dataclass(frozen=True)

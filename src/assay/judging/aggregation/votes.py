@@ -1,4 +1,4 @@
-"""Rules that look at the labels of one pair at a time: majority, mean and median."""
+"""Rules that look at the labels of one pair at a time: majority, unanimity, mean and median."""
 
 from __future__ import annotations
 
@@ -41,6 +41,19 @@ def majority(labels: Labels, ties: str, draws: Floats) -> PairGrades:
     return PairGrades(
         grades, np.full(len(grades), np.nan), support(labels, grades), np.asarray(tied.sum(axis=1) > 1)
     )
+
+
+def unanimous(labels: Labels, ties: str, draws: Floats) -> PairGrades:
+    """Return the grade that all judges gave; no grade where they differ.
+
+    >>> unanimous(Labels.from_matrix(np.array([[2, 2], [0, 1]])), "", np.zeros(2)).grades.tolist()
+    [2.0, nan]
+    """
+    votes = count_votes(labels)
+    given = votes > 0
+    grades = choose_tied(given, labels.scale, "none", draws)
+    is_tied = np.asarray(given.sum(axis=1) > 1)
+    return PairGrades(grades, np.full(len(grades), np.nan), support(labels, grades), is_tied)
 
 
 def mean(labels: Labels, ties: str, draws: Floats) -> PairGrades:

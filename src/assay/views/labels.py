@@ -1,0 +1,126 @@
+"""Qrels that a rule derived, and adjudications, as tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.judging.aggregation import RULES, TIES, Aggregation
+from assay.judging.aggregation.judge_tables import JudgeTable
+from assay.views import text
+from assay.views.numbers import NO_VALUE, format_estimate, format_exact
+from assay.views.sections import Section, render_sections
+
+FORMATS = ("table", "csv", "md", "html", "latex")
+_MOST_JUDGES = 12  # in a table
+_FEW_JUDGES = 3  # with fewer, the model of Dawid and Skene rests on its start
+
+
+def render_qrels(aggregation: Aggregation, style: str) -> str:
+    """Return what a rule made of judgments in one of the styles; CSV has the pairs."""
+    if style == "csv":
+        return _pairs_csv(aggregation)
+    grades = [
+        [grade, f"{count:,}", _percent(count, aggregation)] for grade, count in aggregation.grades.items()
+    ]
+    sections = [
+        Section("", describe_rule(aggregation)),
+        Section("grades", (), ["grade", "pairs", "share"], grades),
+        _judge_section(aggregation, style),
+        *_confusion_sections(aggregation, style),
+    ]
+    return render_sections("Qrels by a rule", sections, style)
+
+
+def describe_rule(aggregation: Aggregation) -> list[str]:
+    """Return the rule and what it decided, in sentences."""
+    rule, counts = aggregation.rule, aggregation.counts
+    notes = [
+        f"rule {rule.name}: {RULES[rule.name]}",
+        f"{counts['judgments']:,} grades of {counts['judges']:,} judges for {counts['pairs']:,} pairs: "
+        f"{counts['labelled']:,} pairs have a label, {counts['unlabelled']:,} have none",
+    ]
+    if counts["unrated"]:
+        notes.append(f"{counts['unrated']:,} judgments say that a pair cannot be rated; they are not grades")
+    if rule.fallback:
+        notes.append(f"pairs that no adjudicator decided: {rule.fallback}, {RULES[rule.fallback]}")
+    if rule.tie_rule and counts["tied"]:
+        share = counts["tied"] / counts["pairs"]
+        seed = f" (seed {rule.seed})" if rule.tie_rule == "random" else ""
+        noun = "tied votes" if "majority" in (rule.name, rule.fallback) else "halves"
+        notes.append(
+            f"{counts['tied']:,} pairs ({share:.1%}) have {noun}; these get {TIES[rule.tie_rule]}{seed}"
+        )
+    return [*notes, *_model_notes(aggregation)]
+
+
+def _model_notes(aggregation: Aggregation) -> list[str]:
+    model = aggregation.model
+    if model is None:
+        return []
+    state = "converged" if model.has_converged else "not converged"
+    notes = [
+        f"model of Dawid and Skene: {state} after {model.iterations} iterations, {model.smoothing:g} labels "
+        "added to each cell"
+    ]
+    if len(aggregation.judges) < _FEW_JUDGES:
+        notes.append(
+            "with two judges the model cannot tell who is right where they differ: its labels rest on its "
+            "start, the votes"
+        )
+    return notes
+
+
+def _percent(count: int, aggregation: Aggregation) -> str:
+    return f"{count / aggregation.counts['labelled']:.1%}"
+
+
+def _judge_section(aggregation: Aggregation, style: str) -> Section:
+    judges = _most_active(aggregation.judges, style)
+    rows = [
+        [judge.name, f"{judge.labels:,}", f"{judge.unrated:,}", format_estimate(judge.agreement, 3)]
+        for judge in judges
+    ]
+    notes = ["agreement is with the label, which rests on the judge's own labels, too"]
+    if len(judges) < len(aggregation.judges):
+        notes.append(
+            f"the {len(judges)} of {len(aggregation.judges):,} judges with the most labels; "
+            "--format json has all"
+        )
+    return Section("judges", notes, ["judge", "labels", "not rated", "same as the label"], rows)
+
+
+def _most_active(judges: Sequence[JudgeTable], style: str) -> list[JudgeTable]:
+    ordered = sorted(judges, key=lambda judge: (-judge.labels, judge.name))
+    return ordered[:_MOST_JUDGES] if style == "table" else ordered
+
+
+def _confusion_sections(aggregation: Aggregation, style: str) -> list[Section]:
+    """Return the tables of errors of the judges with the most labels, if a model fitted them."""
+    if aggregation.rule.name != "dawid-skene":
+        return []
+    return [
+        Section(
+            f"errors of {judge.name}",
+            (),
+            ["true grade", *(f"says {grade:g}" for grade in judge.scale)],
+            [
+                [f"{grade:g}", *(NO_VALUE if share is None else f"{share:.2f}" for share in shares)]
+                for grade, shares in zip(judge.grades, judge.confusion, strict=True)
+            ],
+        )
+        for judge in _most_active(aggregation.judges, style)[:3]
+    ]
+
+
+def _pairs_csv(aggregation: Aggregation) -> str:
+    frame = aggregation.pairs
+    rows = [[_cell(value) for value in row] for row in frame.rows()]
+    return text.render_csv(frame.columns, rows)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return format_exact(value)
+    return "" if value is None else str(value)
