@@ -7,9 +7,18 @@ import argparse
 from assay.cli import print_notes
 from assay.cli.inputs import add_inputs, add_score_order, score_order, table_files
 from assay.cli.output import show_result
-from assay.cli.parsers import add_config, add_format, add_intervals, add_measures, add_qrels, make_parser
+from assay.cli.parsers import (
+    add_config,
+    add_format,
+    add_intervals,
+    add_measures,
+    add_qrels,
+    add_two_labels,
+    make_parser,
+)
 from assay.cli.progress import watch_run
 from assay.cli.saving import add_saving, save_recordings, save_request
+from assay.core.errors import InputError
 from assay.views.compare import render_comparison
 from assay.views.evaluation import FORMATS
 from assay.views.notes import warning_notes
@@ -27,6 +36,7 @@ _EXAMPLES = """examples:
   assay compare qrels.txt main.run branch.run --queries queries.csv --by category --by frequency
   assay compare beir-folder bm25.run dense.run hybrid.run -m nDCG@10 -m R@100
   assay compare qrels.txt main.run branch.run --test randomisation --margin 0.02
+  assay compare --human human.qrels --model model.qrels main.run branch.run -m nDCG@10
   assay compare qrels.txt main.run branch.run --config main.toml --config branch.toml --format md
 
 A difference is `same` if it is shown to lie within ±margin, `better` or `worse` if that is shown after
@@ -45,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_qrels(options)
     options.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
-    options.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs that may replace it")
+    options.add_argument("candidates", metavar="CANDIDATE", nargs="*", help="the runs that may replace it")
     add_measures(options, COMPARISON_MEASURES)
     add_inputs(options)
     add_score_order(options)
@@ -71,6 +81,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--only-common", action="store_true", help="leave out judged queries missing from any of the runs"
     )
+    add_two_labels(options)
     add_config(options)
     add_saving(options)
     options.add_argument(
@@ -83,6 +94,14 @@ def parser() -> argparse.ArgumentParser:
 
 def command(arguments: argparse.Namespace) -> None:
     """Compare the runs and print the result."""
+    if arguments.human or arguments.model:
+        from assay.cli.label_estimates import show_label_estimates  # loads Polars
+
+        paths = [arguments.qrels, arguments.baseline, *arguments.candidates]
+        show_label_estimates(arguments, paths, COMPARISON_MEASURES, is_comparison=True)
+        return
+    if not arguments.candidates:
+        raise InputError("expected one CANDIDATE or more after BASELINE, found none")
     saving = save_request(arguments, run_count=1 + len(arguments.candidates))
     request = CompareRequest(
         files=table_files(arguments, [arguments.baseline, *arguments.candidates]),

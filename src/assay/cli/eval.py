@@ -7,9 +7,18 @@ import argparse
 from assay.cli import print_notes
 from assay.cli.inputs import add_inputs, add_score_order, score_order, table_files
 from assay.cli.output import show_result
-from assay.cli.parsers import add_config, add_format, add_intervals, add_measures, add_qrels, make_parser
+from assay.cli.parsers import (
+    add_config,
+    add_format,
+    add_intervals,
+    add_measures,
+    add_qrels,
+    add_two_labels,
+    make_parser,
+)
 from assay.cli.progress import watch_run
 from assay.cli.saving import add_saving, save_recordings, save_request
+from assay.core.errors import InputError
 from assay.views.evaluation import FORMATS, PageDetails, render_evaluations
 from assay.views.notes import evaluation_notes, worst_query_notes
 from assay.workflows.evaluate import DEFAULT_MEASURES, EvaluateRequest, evaluate
@@ -21,6 +30,7 @@ _EXAMPLES = """examples:
   assay eval qrels.csv run.parquet --columns query_id=qid --columns doc_id=article
   assay eval qrels.txt run.txt.gz --per-query --format csv > scores.csv
   zcat run.gz | assay eval qrels.txt -
+  assay eval --human human.qrels --model model.qrels run.txt -m nDCG@10
   assay eval qrels.txt run.txt --save hnsw-ef64 --config index.toml --param index.ef=64 --tag nightly
 
 measures: `P R RCap F Success RR AP gmAP nDCG DCG Rprec bpref infAP ERR RBP RBPResidual IPrec 11pt
@@ -38,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_qrels(options)
     options.add_argument(
-        "runs", metavar="RUN", nargs="+", help="the results of a search; - is standard input"
+        "runs", metavar="RUN", nargs="*", help="the results of a search; - is standard input"
     )
     add_measures(options, DEFAULT_MEASURES)
     add_inputs(options)
@@ -54,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
         help="also show each score if all unjudged documents were irrelevant, and if all were relevant",
     )
     add_intervals(options)
+    add_two_labels(options)
     add_config(options)
     add_saving(options)
     options.add_argument(
@@ -64,6 +75,13 @@ def parser() -> argparse.ArgumentParser:
 
 def command(arguments: argparse.Namespace) -> None:
     """Score the runs and print the result."""
+    if arguments.human or arguments.model:
+        from assay.cli.label_estimates import show_label_estimates  # loads Polars
+
+        show_label_estimates(arguments, [arguments.qrels, *arguments.runs], DEFAULT_MEASURES)
+        return
+    if not arguments.runs:
+        raise InputError("expected one RUN or more after QRELS, found none")
     saving = save_request(arguments, run_count=len(arguments.runs))
     request = EvaluateRequest(
         files=table_files(arguments, arguments.runs),

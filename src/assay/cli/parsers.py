@@ -30,6 +30,15 @@ class SuggestingParser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}{next(hints, '')}")
         return arguments
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the options; files after an option are added to those before it."""
+        arguments, unknown = super().parse_known_args(args, namespace)
+        files = [action for action in self._actions if not action.option_strings and action.nargs == "*"]
+        if files and not any(word[:1] == "-" and word != "-" for word in unknown):
+            setattr(arguments, files[0].dest, [*getattr(arguments, files[0].dest), *unknown])
+            unknown = []
+        return arguments, unknown
+
     def _parsers(self, arguments: argparse.Namespace) -> list[argparse.ArgumentParser]:
         """Return this parser, or that of the subcommand that was given."""
         groups = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]
@@ -172,6 +181,21 @@ def add_slices(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="slice by a column of the query table; may be repeated; `frequency` gives head, torso and tail, "
         "`length` and `intent` are derived from the texts",
+    )
+
+
+def add_two_labels(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name labels of people and of a model."""
+    parser.add_argument(
+        "--human",
+        metavar="QRELS",
+        help="labels of people for a sample of the queries or pairs: estimates from these and the labels of "
+        "a model (QRELS, or --model) take the place of the scores; see assay judge estimate",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="QRELS",
+        help="labels of a model for all queries; with --human and --model, all files are runs",
     )
 
 

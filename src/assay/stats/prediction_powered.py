@@ -48,6 +48,7 @@ class LabelledUnits:
     offset: float = 0.0
     model_offset: float = 0.0  # the same for the mean of the model's values
     weight: float | None = None  # in a combination of strata; None: the size of the population
+    offsets: Floats | None = None  # of each unit of the population, of which `offset` is the mean
     rows: Ints | None = None  # the position of each labelled unit in the population, needed with clusters
     clusters: Ints | None = None  # the cluster (query) of each unit of the population; None: its own
     is_estimated: bool = False  # whether the values of labelled units are estimates from some of their pairs
@@ -155,14 +156,14 @@ def estimate_powered(
     if not any(slopes) and not reason:
         reason = "the model's labels do not make the interval narrower"
     human_estimate = human_only.to_estimate(strata, level, bounds)
-    ratio = human_only.variance / powered.variance if powered.variance > 0 else None
+    ratio = human_only.variance / powered.variance if powered.variance > 0 else 1.0
     n = human_estimate.n
     return PoweredEstimate(
         human_estimate if powered is human_only else powered.to_estimate(strata, level, bounds),
         human_estimate,
         _model_estimate(strata, level, bounds),
         _mean_scale(strata, slopes),
-        None if ratio is None or human_estimate.has_no_interval else n * ratio,
+        None if human_estimate.has_no_interval else n * ratio,
         NormalSpread(powered.value, math.sqrt(powered.variance), powered.df)
         if powered.variance > 0 and not human_estimate.has_no_interval
         else None,
@@ -329,8 +330,9 @@ def _cluster_variance(
         assert units.rows is not None
         values = units.human - slope * units.model
         centre = float((units.weights * values).sum())
-        spread_values = (slope * units.population + centre) / units.size
-        totals += share * np.bincount(units.clusters, spread_values, clusters)
+        spread_values = slope * units.population + centre
+        spread_values += units.offset if units.offsets is None else units.offsets
+        totals += share * np.bincount(units.clusters, spread_values / units.size, clusters)
         corrections = units.weights * (values - centre)
         totals += share * np.bincount(units.clusters[units.rows], corrections, clusters)
     return clusters * float(totals.var(ddof=1)) if clusters > 1 else 0.0

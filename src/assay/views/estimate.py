@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from assay.judging.estimate.estimates import LabelEstimate, LabelEstimates
@@ -180,15 +181,20 @@ def _trust(result: LabelEstimates) -> list[str]:
 
 def _next_section(result: LabelEstimates) -> Section:
     chosen = result.next_labels.chosen
-    rows = [[p.query_id, p.doc_id, f"{p.inclusion_probability:.3g}"] for p in chosen]
-    unit = "all pairs of these queries" if result.next_labels.unit == "query" else "these pairs"
+    if not chosen:
+        return Section("label next")
+    is_by_query = result.next_labels.unit == "query"
+    subject = "all pairs of these queries" if is_by_query else "these pairs"
     notes = [
-        f"labels of people for {unit} are expected to narrow the intervals most; they are not a random "
+        f"labels of people for {subject} are expected to narrow the intervals most; they are not a random "
         "sample: estimate again with the pool that -o FILE writes (--pairs FILE)"
     ]
-    return Section(
-        "label next", notes if rows else [], ["query", "document", "probability"] if rows else [], rows
-    )
+    if is_by_query:
+        counts = Counter((p.query_id, p.inclusion_probability) for p in chosen)
+        rows = [[query, format_count(n), f"{chance:.3g}"] for (query, chance), n in counts.items()]
+        return Section("label next", notes, ["query", "pairs", "probability"], rows)
+    rows = [[p.query_id, p.doc_id, f"{p.inclusion_probability:.3g}"] for p in chosen]
+    return Section("label next", notes, ["query", "document", "probability"], rows)
 
 
 def _csv_rows(result: LabelEstimates) -> tuple[list[str], list[list[str]]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from assay.core.csv_rows import format_csv_row
-from assay.core.errors import FormatError, InputError
+from assay.core.errors import InputError
 from assay.core.score_order import ScoreOrder
 from assay.core.tables import Qrels, Run
 from assay.datasets import open_run, read
@@ -19,7 +19,7 @@ from assay.judging.estimate.next_labels import NextPair
 from assay.judging.estimate.sampling import UNITS
 from assay.workflows.inputs import RunWatch, TableFiles
 
-__all__ = ["UNITS", "EstimateRequest", "EstimateResult", "assign_files", "estimate"]
+__all__ = ["UNITS", "EstimateRequest", "EstimateResult", "RunEstimates", "assign_files", "estimate"]
 _CHANCE = "inclusion_probability"
 
 
@@ -56,27 +56,38 @@ class EstimateResult:
         """Return the estimates as plain data, as `assay judge estimate --format json` prints them."""
         return self.estimates.to_dict()
 
-    def evaluation_dict(self) -> dict[str, Any]:
-        """Return the estimates with the keys of `assay eval --format json` before their own."""
+
+@dataclass(frozen=True)
+class RunEstimates:
+    """Estimates with the keys of `assay eval` or `assay compare` before their own."""
+
+    result: EstimateResult
+    is_comparison: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain data that `assay eval` and `assay compare` print with --format json."""
+        head = self._comparison() if self.is_comparison else self._evaluation()
+        return {**head, **self.result.to_dict()}
+
+    def _evaluation(self) -> dict[str, Any]:
         runs: dict[str, dict[str, Any]] = {}
-        for e in self.estimates.estimates:
+        for e in self.result.estimates.estimates:
             run = runs.setdefault(e.target.run, {"name": e.target.run, "mean": {}})
             run["mean"][e.target.measure] = e.estimate.combined.to_dict()
-        return {"runs": list(runs.values()), **self.to_dict()}
+        return {"runs": list(runs.values())}
 
-    def comparison_dict(self) -> dict[str, Any]:
-        """Return the estimates with the keys of `assay compare --format json` before their own."""
+    def _comparison(self) -> dict[str, Any]:
         candidates: dict[str, dict[str, Any]] = {}
-        for e in self.estimates.differences:
+        for e in self.result.estimates.differences:
             candidate = candidates.setdefault(e.target.run, {"name": e.target.run, "comparisons": []})
-            candidate["comparisons"].append(self._comparison(e))
-        baseline = next((e.target.baseline for e in self.estimates.differences), None)
-        return {"baseline": baseline, "candidates": list(candidates.values()), **self.to_dict()}
+            candidate["comparisons"].append(self._difference(e))
+        baseline = next((e.target.baseline for e in self.result.estimates.differences), None)
+        return {"baseline": baseline, "candidates": list(candidates.values())}
 
-    def _comparison(self, e: LabelEstimate) -> dict[str, Any]:
+    def _difference(self, e: LabelEstimate) -> dict[str, Any]:
         values = {
             (single.target.run, single.target.measure): single.estimate.combined.value
-            for single in self.estimates.estimates
+            for single in self.result.estimates.estimates
         }
         return {
             "measure": e.target.measure,
@@ -174,14 +185,11 @@ def assign_files(paths: Sequence[str], human: str | None, model: str | None) -> 
 
 
 def _is_run(path: str) -> bool:
+    """Whether the beginning of a file can be read as a run."""
     if path == "-":
         return True
     try:
-        read(path, "qrels")
+        next(iter(open_run(path).blocks()), None)
     except InputError:
-        return True
-    try:
-        open_run(path)
-    except FormatError:
         return False
     return True

@@ -100,21 +100,39 @@ def _ratio_units(
 def _pair_units(
     pairs: LabelledPairs, target: TargetValues, sampling: Sampling, queries: Bools, clusters: Ints
 ) -> LabelledUnits | None:
-    """Return pairs as units: the pairs that the value depends on."""
+    """Return pairs as units: the pairs that the value depends on, and what each deviates from its reach.
+
+    What a pair of an average grade would add is known for all pairs, labelled or not (Cochran 1977, 7.3).
+    """
     assert target.human_parts is not None
     assert target.model_parts is not None
-    domain = np.flatnonzero(target.needed & queries[pairs.query])
+    assert target.reach is not None
+    domain = np.flatnonzero(target.needed & queries[pairs.query] & (target.reach != 0))
     drawn = np.flatnonzero(pairs.has_both[domain])
     if not len(drawn):
         return None
     scale = 1.0 if target.is_of_pairs else len(domain) / int(queries.sum())
-    rows = domain[drawn]
+    rows, reach = domain[drawn], target.reach[domain] * scale
+    chances = None if sampling.chances is None else sampling.chances[rows]
+    human, model = target.human_parts[rows] * scale, target.model_parts[domain] * scale
+    share = _slope_on(reach[drawn], human, chances)
+    model_share = _slope_on(reach, model, None)
+    population = model - model_share * reach
     return LabelledUnits(
-        human=target.human_parts[rows] * scale,
-        model=target.model_parts[rows] * scale,
-        population=target.model_parts[domain] * scale,
-        chances=None if sampling.chances is None else sampling.chances[rows],
+        human=human - share * reach[drawn],
+        model=population[drawn],
+        population=population,
+        chances=chances,
+        offset=share * float(reach.mean()),
+        model_offset=model_share * float(reach.mean()),
         weight=float(len(domain) if target.is_of_pairs else queries.sum()),
+        offsets=share * reach,
         rows=drawn,
         clusters=None if target.is_of_pairs else clusters[pairs.query[domain]],
     )
+
+
+def _slope_on(reach: Floats, values: Floats, chances: Floats | None) -> float:
+    """Return the slope of values on what they could reach at most, through 0."""
+    weights = np.ones(len(reach)) if chances is None else 1 / chances
+    return float((weights * reach * values).sum()) / float((weights * reach * reach).sum())
