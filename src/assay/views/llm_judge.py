@@ -55,6 +55,14 @@ def render_llm_labels(
     return render_sections(f"Labels of {labels.judge.name}", sections, style)
 
 
+def render_worth(worth: JudgeWorth, verdict: Verdict | None, style: str) -> str:
+    """The worth of labels that exist."""
+    sections = worth_sections(worth)
+    if verdict is not None:
+        sections.append(_verdict_section(verdict))
+    return render_sections("Worth of labels", sections, style)
+
+
 def _labels_section(labels: LLMLabels) -> Section:
     labelled = sum(pair.grade is not None for pair in labels.pairs)
     notes = [f"{labelled:,} of {labels.asked:,} pairs have a label"]

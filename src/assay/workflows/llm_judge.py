@@ -26,6 +26,7 @@ from assay.judging.llm.worth import JudgeWorth, WorthOptions, compute_worth
 from assay.models.ask_all import AskWatch
 from assay.models.reply_journal import RecordedReply
 from assay.workflows.inputs import TableFiles, read_configurations
+from assay.workflows.judgment_inputs import open_judgments
 from assay.workflows.language_models import ModelRequest, open_journal
 
 EstimateWatch = Callable[[WorkEstimate], None]
@@ -105,7 +106,8 @@ class LLMJudgement:
         """1 if the thresholds are not met, 3 if pairs are missing, else 0."""
         if self.verdict is not None and self.verdict.status != "passed":
             return 1
-        return 3 if self.labels is not None and self.labels.missing else 0
+        is_incomplete = self.labels is not None and self.labels.missing
+        return 3 if is_incomplete or self.worth_problem else 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data, as `assay judge llm --format json` prints it."""
@@ -115,9 +117,32 @@ class LLMJudgement:
             "replies": str(self.replies),
             "output": self.out,
             "labels": None if self.labels is None else _labels_to_dict(self.labels, self.judge),
-            "worth": None if self.worth is None else self.worth.to_dict(),
-            "requirements": None if self.verdict is None else _verdict_to_dict(self.verdict),
+            **_worth_to_dict(self.worth, self.verdict),
         }
+
+
+@dataclass(frozen=True)
+class LabelWorth:
+    """What labels of a model in a file are worth, and whether they meet the owner's thresholds."""
+
+    worth: JudgeWorth
+    verdict: Verdict | None
+
+    @property
+    def exit_code(self) -> int:
+        """1 if the thresholds are not met, else 0."""
+        return int(self.verdict is not None and self.verdict.status != "passed")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the worth as plain data, as `assay judge llm --labels … --format json` prints it."""
+        return _worth_to_dict(self.worth, self.verdict)
+
+
+def _worth_to_dict(worth: JudgeWorth | None, verdict: Verdict | None) -> dict[str, Any]:
+    return {
+        "worth": None if worth is None else worth.to_dict(),
+        "requirements": None if verdict is None else _verdict_to_dict(verdict),
+    }
 
 
 def _labels_to_dict(labels: LLMLabels, judge: Mapping[str, Any]) -> dict[str, Any]:
@@ -248,25 +273,49 @@ def _add_worth(
     queries: Queries,
     documents: Documents,
 ) -> LLMJudgement:
-    worth = request.worth
     assert result.judgments is not None
+    try:
+        value = _measure(result.judgments, request.worth, inputs, (queries, documents), request.model.model)
+    except UndecidableError as error:  # the labels are paid for: say why they cannot be compared, no more
+        return replace(result, worth_problem=str(error))
+    return replace(result, worth=value.worth, verdict=value.verdict)
+
+
+def _measure(
+    judgments: Judgments,
+    request: WorthRequest,
+    inputs: _WorthInputs,
+    texts: tuple[Queries | None, Documents | None],
+    model: str,
+) -> LabelWorth:
     options = WorthOptions(
         runs=inputs.runs,
-        measures=parse_measures(worth.measures),
-        queries=queries,
-        documents=documents,
-        by=worth.by,
-        top=worth.top,
-        level=worth.level,
-        seed=worth.seed,
+        measures=parse_measures(request.measures),
+        queries=texts[0],
+        documents=texts[1],
+        by=request.by,
+        top=request.top,
+        level=request.level,
+        seed=request.seed,
     )
-    families = shared_family(request.model.model, inputs.judged_models)
-    try:
-        value = compute_worth(result.judgments, inputs.human, options, families)
-    except UndecidableError as error:
-        return replace(result, worth_problem=str(error))
-    rules = parse_requirements(worth.require)
-    verdict = None
-    if rules:
-        verdict = check_requirements(rules, value.figures(), value.agreement.n, worth.level)
-    return replace(result, worth=value, verdict=verdict)
+    families = shared_family(model, inputs.judged_models)
+    worth = compute_worth(judgments, inputs.human, options, families)
+    rules = parse_requirements(request.require)
+    if not rules:
+        return LabelWorth(worth, None)
+    verdict = check_requirements(rules, worth.figures(), worth.agreement.n, request.level)
+    return LabelWorth(worth, verdict)
+
+
+def measure_label_worth(
+    labels: str, request: WorthRequest, queries: str | None = None, documents: str | None = None
+) -> LabelWorth:
+    """Return what the labels of a model in a file are worth; its judge is the model."""
+    inputs = _open_worth_inputs(request)
+    if inputs is None:
+        raise InputError("--labels needs the labels of people to compare with: give --qrels")
+    judgments = open_judgments([labels])
+    if len(judgments.judges) != 1:
+        raise InputError(f"{labels}: expected the labels of one judge, found {len(judgments.judges)}")
+    tables = TableFiles(queries=queries, documents=documents).open_unjudged()
+    return _measure(judgments, request, inputs, tables, judgments.judges[0])

@@ -10,10 +10,17 @@ from assay.cli.language_models import add_model_options, model_request, watch_re
 from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format, add_intervals
 from assay.cli.progress import note_when_interrupted
+from assay.core.errors import InputError
 from assay.judging.llm.judge_pairs import WorkEstimate
 from assay.views import FORMATS
-from assay.views.llm_judge import describe_estimate, render_llm_labels
-from assay.workflows.llm_judge import JudgeLLMRequest, LLMJudgement, WorthRequest, judge_with_llm
+from assay.views.llm_judge import describe_estimate, render_llm_labels, render_worth
+from assay.workflows.llm_judge import (
+    JudgeLLMRequest,
+    LLMJudgement,
+    WorthRequest,
+    judge_with_llm,
+    measure_label_worth,
+)
 
 EXAMPLES = """  assay judge llm --pairs pool.jsonl --queries queries.jsonl --documents corpus.jsonl \
 --endpoint http://127.0.0.1:8080/v1 --model qwen2.5-coder-1.5b -o labels.jsonl
@@ -22,17 +29,21 @@ EXAMPLES = """  assay judge llm --pairs pool.jsonl --queries queries.jsonl --doc
 --budget 20 -o labels.jsonl
   assay judge llm --pairs pool.jsonl --queries queries.jsonl --documents corpus.jsonl \
 --endpoint http://127.0.0.1:8080/v1 --model large --qrels human.txt --run a.run --require kappa=0.4
+  assay judge llm --labels labels.jsonl --qrels human.txt --run a.run --run b.run
 """
 
 
 def _add_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument("--pairs", required=True, metavar="FILE", help="the pairs: a pool, or judgments")
-    part.add_argument("--queries", required=True, metavar="FILE", help="the texts of the queries")
-    part.add_argument("--documents", required=True, metavar="FILE", help="the texts of the documents")
+    part.add_argument("--pairs", metavar="FILE", help="the pairs to judge: a pool, or judgments")
+    part.add_argument("--queries", metavar="FILE", help="the texts of the queries")
+    part.add_argument("--documents", metavar="FILE", help="the texts of the documents")
+    part.add_argument(
+        "--labels", metavar="FILE", help="labels of a model that exist: ask nothing, and compare with --qrels"
+    )
     part.add_argument(
         "-o", "--out", metavar="FILE", help="where the labels are written (JSONL, CSV, Parquet)"
     )
-    add_model_options(part)
+    add_model_options(part, is_required=False)
     _add_prompt_options(part)
     _add_worth_options(part)
     add_intervals(part)
@@ -110,6 +121,8 @@ def _add_worth_options(part: argparse.ArgumentParser) -> None:
 
 
 def _judge(arguments: argparse.Namespace) -> int:
+    if arguments.labels:
+        return _compare(arguments)
     request = _request(arguments)
     with note_when_interrupted(arguments.replies, "replies"), watch_requests() as watch:
         result = judge_with_llm(request, watch, _announce)
@@ -118,6 +131,14 @@ def _judge(arguments: argparse.Namespace) -> int:
         return 0
     show_result(result, arguments.format, lambda style: _render(result, style))
     _print_places(result)
+    return result.exit_code
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    result = measure_label_worth(
+        arguments.labels, _worth_request(arguments), arguments.queries, arguments.documents
+    )
+    show_result(result, arguments.format, lambda style: render_worth(result.worth, result.verdict, style))
     return result.exit_code
 
 
@@ -137,6 +158,10 @@ def _print_places(result: LLMJudgement) -> None:
 
 
 def _request(arguments: argparse.Namespace) -> JudgeLLMRequest:
+    names = ("pairs", "queries", "documents", "endpoint", "model")
+    missing = [f"--{name}" for name in names if not getattr(arguments, name)]
+    if missing:
+        raise InputError(f"expected also {', '.join(missing)} (or --labels and --qrels to compare labels)")
     parameters = {"max_tokens": arguments.max_tokens, "temperature": arguments.temperature}
     return JudgeLLMRequest(
         model=model_request(arguments),
@@ -151,18 +176,22 @@ def _request(arguments: argparse.Namespace) -> JudgeLLMRequest:
         retry_unreadable=arguments.retry_unreadable,
         is_estimate_only=arguments.estimate,
         out=arguments.out,
-        worth=WorthRequest(
-            qrels=arguments.qrels,
-            runs=arguments.runs,
-            measures=arguments.measure or ("nDCG@10",),
-            by=arguments.by,
-            judged_models=_names(arguments.judged_models),
-            configurations=arguments.config,
-            require=arguments.require,
-            top=arguments.top,
-            level=arguments.level,
-            seed=arguments.seed,
-        ),
+        worth=_worth_request(arguments),
+    )
+
+
+def _worth_request(arguments: argparse.Namespace) -> WorthRequest:
+    return WorthRequest(
+        qrels=arguments.qrels,
+        runs=arguments.runs,
+        measures=arguments.measure or ("nDCG@10",),
+        by=arguments.by,
+        judged_models=_names(arguments.judged_models),
+        configurations=arguments.config,
+        require=arguments.require,
+        top=arguments.top,
+        level=arguments.level,
+        seed=arguments.seed,
     )
 
 
