@@ -29,7 +29,8 @@ def experiments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for place in (1, 2, 3)
         ]
         Path(f"{name}.run").write_text("".join(lines))
-    save_run("first"), save_run("second"), save_run("third")
+    for name in ("first", "second", "third"):
+        save_run(name)
 
 
 def save_run(run: str, name: str = "", queries: str | None = "queries.jsonl") -> None:

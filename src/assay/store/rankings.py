@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from assay.store.schema import document_texts, system_numbers
 from assay.store.store import Store
 from assay.store.table_files import StoredTable, table_from_parquet, table_to_parquet
 
-SYSTEM_COLOURS = 6
 _TEXT_BATCH = 1000  # rows inserted at once
 
 
@@ -122,8 +120,7 @@ def read_grades(store: Store, qrels_digest: str | None, query_id: str) -> dict[s
 def _read_rows(store: Store, digest: str | None, query_id: str) -> pl.DataFrame | None:
     if digest is None or not store.tables.has(digest):
         return None
-    frame = pl.scan_parquet(io.BytesIO(store.tables.read(digest)))
-    return frame.filter(pl.col("query_id") == query_id).collect()
+    return store.tables.rows_of(digest, query_id)
 
 
 def read_qrels(store: Store, experiment: Experiment) -> Qrels | None:

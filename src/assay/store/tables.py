@@ -73,20 +73,27 @@ class TableStorage:
                     values[digest] = dict(zip(frame.columns[1:], frame.row(0)[1:], strict=True))
         return values
 
+    def rows_of(self, digest: str, query_id: str) -> pl.DataFrame:
+        """The rows of one query in a table of any kind."""
+        return self._collect_rows([digest], query_id)[0]
+
     def _rows(self, digests: list[str], query_id: str) -> list[pl.DataFrame]:
-        paths = [self._path(digest) for digest in digests]
         try:
-            with self._report_errors(f"the tables in {self.url} cannot be read"):
-                return pl.collect_all(
-                    [
-                        pl.scan_parquet(source, glob=False).filter(pl.col("query_id") == query_id)
-                        for source in self._sources(paths)
-                    ]
-                )
+            return self._collect_rows(digests, query_id)
         except StoreError:
             for digest in digests:
                 self.get(digest)  # raises an error that names the table
             raise
+
+    def _collect_rows(self, digests: list[str], query_id: str) -> list[pl.DataFrame]:
+        paths = [self._path(digest) for digest in digests]
+        with self._report_errors(f"the tables in {self.url} cannot be read"):
+            return pl.collect_all(
+                [
+                    pl.scan_parquet(source, glob=False).filter(pl.col("query_id") == query_id)
+                    for source in self._sources(paths)
+                ]
+            )
 
     def _sources(self, paths: list[str]) -> list[Any]:
         if self.local:

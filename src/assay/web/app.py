@@ -47,7 +47,7 @@ def _add_page(app: FastAPI, page: Page) -> None:
     def show(request: Request, values: Annotated[Any, Query()]) -> Response:
         context = context_of(request, page.role)
         value = page.read(context, _with_path(request, values))
-        view = page.present(value, values)
+        view = page.present(context, value, _with_path(request, values))
         return HTMLResponse(_render_page(request, page, view, values))
 
     def data(request: Request, values: Annotated[Any, Query()]) -> Response:
@@ -57,8 +57,8 @@ def _add_page(app: FastAPI, page: Page) -> None:
     for function in (show, data):
         function.__annotations__["values"] = Annotated[parameters, Query()]
     name = page.template.removesuffix(".html")
+    app.get(page.json_path, name=f"{name}.json")(data)  # first: the path of a page may match it, too
     app.get(page.path, name=name, response_class=HTMLResponse)(show)
-    app.get(page.json_path, name=f"{name}.json")(data)
 
 
 def _with_path(request: Request, values: Any) -> Any:

@@ -61,7 +61,7 @@ class Page:
     label: str  # in the navigation; empty: not in it
     template: str
     read: Callable[[Context, Any], PageValue]
-    present: Callable[[Any, Any], View]
+    present: Callable[[Context, Any, Any], View]
     parameters: type[Parameters] = Parameters
     role: Role = Role.VIEWER
     key: str = ""  # pressed after G, it opens the page

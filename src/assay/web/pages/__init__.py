@@ -3,6 +3,6 @@
 from collections.abc import Sequence
 
 from assay.web.page import PageModule
-from assay.web.pages import experiments
+from assay.web.pages import compare, experiments, query
 
-MODULES: Sequence[PageModule] = (experiments,)
+MODULES: Sequence[PageModule] = (experiments, compare, query)

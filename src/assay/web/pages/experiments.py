@@ -9,6 +9,7 @@ from assay.core.records import Experiment, Metric
 from assay.evaluation.experiment_fields import ExperimentField
 from assay.web.page import Action, Context, Page, Parameters, View
 from assay.workflows.experiments import ExperimentList, ListExperimentsRequest, list_experiments
+from assay.workflows.system_numbers import number_systems
 
 _ROWS = 50
 
@@ -34,10 +35,10 @@ def read(context: Context, parameters: ExperimentsParameters) -> ExperimentList:
     return list_experiments(request)
 
 
-def present(value: ExperimentList, parameters: ExperimentsParameters) -> View:
+def present(context: Context, value: ExperimentList, parameters: ExperimentsParameters) -> View:
     """Return the rows of the table and the columns by which it can be sorted."""
     command = "assay experiments list" + (f' --where "{parameters.where}"' if parameters.where else "")
-    numbers = {name: 1 + i % 6 for i, name in enumerate(sorted({e.name for e in value.experiments}))}
+    numbers = number_systems([e.name for e in value.experiments], context.store)
     rows = [_row(experiment, value.fields, numbers[experiment.name]) for experiment in value.experiments]
     return View("Experiments", command, {"rows": rows, "fields": value.fields, "has_more": value.has_more})
 

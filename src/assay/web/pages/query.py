@@ -1,0 +1,137 @@
+"""One query: its scores over time, ranked lists side by side, grades and judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from assay.views.numbers import format_signed, format_value
+from assay.web.page import Action, Context, Page, Parameters, View
+from assay.workflows.query_history import (
+    QueryHistory,
+    QueryRequest,
+    QueryScore,
+    RankedDocument,
+    RankedList,
+    show_query,
+)
+from assay.workflows.system_numbers import number_systems
+
+_SHOWN_RANKS = 10
+_EXCERPT = 180  # characters of a document in a list
+
+
+class QueryParameters(Parameters):
+    """The query and the experiments to show side by side."""
+
+    query_id: str = ""  # part of the path
+    experiment: tuple[str, ...] = ()
+    measure: str = ""
+
+
+def read(context: Context, parameters: QueryParameters) -> QueryHistory:
+    """Return what the store knows of the query."""
+    request = QueryRequest(
+        query_id=parameters.query_id,
+        experiments=parameters.experiment[:2],
+        measure=parameters.measure,
+        store=context.store,
+    )
+    return show_query(request)
+
+
+def present(context: Context, value: QueryHistory, parameters: QueryParameters) -> View:
+    """Return the lists with the lines between them, the scores over time, and who judged what."""
+    names = [score.name for score in value.history] + [ranked.name for ranked in value.lists]
+    parts = {
+        "query": value,
+        "numbers": number_systems(names, context.store),
+        "banner": _banner(value),
+        "lists": [_list_items(ranked, value.lists) for ranked in value.lists],
+        "lines": _lines(value.lists) if len(value.lists) == 2 else [],
+        "series": _series(value.history),
+        "judges": _judges(value),
+        "ideal": [(doc, [ranked.rank_of(doc) for ranked in value.lists]) for doc in value.ideal],
+        "ranks": _SHOWN_RANKS,
+    }
+    ids = " ".join(ranked.experiment for ranked in value.lists)
+    return View(value.text or value.query_id, f"assay experiments compare {ids} -m {value.measure}", parts)
+
+
+def _banner(value: QueryHistory) -> dict[str, str] | None:
+    """Return how the score of the second list differs from that of the first."""
+    if len(value.lists) != 2:
+        return None
+    first, second = value.lists
+    before, after = (ranked.scores.get(value.measure) for ranked in value.lists)
+    if before is None or after is None:
+        return None
+    state = "same" if abs(after - before) < 1e-9 else "better" if after > before else "worse"
+    best = value.ideal[:2]
+    places = "; ".join(f"{_rank(ranked, best)} in {ranked.name}" for ranked in value.lists)
+    title = f"The best documents are at {places}" if best else f"{second.name} against {first.name}"
+    change = f" ({format_signed(after - before)})" if state != "same" else ""
+    evidence = f"{value.measure} {format_value(before)} → {format_value(after)}{change}"
+    return {"state": state, "title": title, "evidence": evidence}
+
+
+def _rank(ranked: RankedList, documents: Sequence[str]) -> str:
+    ranks = [ranked.rank_of(doc) for doc in documents]
+    return " and ".join("no rank" if rank is None else f"rank {rank}" for rank in ranks)
+
+
+def _list_items(ranked: RankedList, lists: Sequence[RankedList]) -> dict[str, Any]:
+    other = next((one for one in lists if one is not ranked), None)
+    documents = None if ranked.documents is None else ranked.documents[:_SHOWN_RANKS]
+    items = None if documents is None else [_item(document, other) for document in documents]
+    return {"name": ranked.name, "experiment": ranked.experiment, "scores": ranked.scores, "items": items}
+
+
+def _item(document: RankedDocument, other: RankedList | None) -> dict[str, Any]:
+    rank = None if other is None else other.rank_of(document.doc_id)
+    text = " ".join(document.text.split())
+    excerpt = text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …"
+    moved = "" if other is None or rank == document.rank else _move(document.rank, rank)
+    return {"document": document, "excerpt": excerpt, "move": moved, "other": rank}
+
+
+def _move(rank: int, other: int | None) -> str:
+    if other is None:
+        return "not in the other list"
+    return f"▲ to {other}" if other < rank else f"▼ to {other}"
+
+
+def _lines(lists: Sequence[RankedList]) -> list[dict[str, Any]]:
+    """Return a line for each document in both lists, in a box of 100 by 100."""
+    first, second = lists
+    height = 100 / _SHOWN_RANKS
+    lines = []
+    for document in (first.documents or ())[:_SHOWN_RANKS]:
+        other = second.rank_of(document.doc_id)
+        if other is not None and other <= _SHOWN_RANKS:
+            state = "up" if other < document.rank else "down" if other > document.rank else "same"
+            ends = [round(height * (rank - 0.5), 1) for rank in (document.rank, other)]
+            is_relevant = (document.grade or 0) > 0
+            lines.append({"state": state, "ends": ends, "is_relevant": is_relevant})
+    return lines
+
+
+def _series(history: Sequence[QueryScore]) -> dict[str, list[QueryScore]]:
+    """Return the scores over time of each system that was evaluated more than once."""
+    series: dict[str, list[QueryScore]] = {}
+    for score in history:
+        series.setdefault(score.name, []).append(score)
+    return series
+
+
+def _judges(value: QueryHistory) -> dict[str, Any]:
+    """Return the grades of each document by judge."""
+    names = sorted({judge for _, judge, _ in value.judgments})
+    rows: dict[str, dict[str, float | None]] = {}
+    for doc, judge, grade in value.judgments:
+        rows.setdefault(doc, {})[judge] = grade
+    return {"names": names, "rows": rows}
+
+
+PAGES = (Page("/queries/{query_id:path}", "", "query.html", read, present, QueryParameters),)
+ACTIONS: tuple[Action, ...] = ()

@@ -1,0 +1,14 @@
+"""The stored queries of an experiment, with their texts and slices."""
+
+from __future__ import annotations
+
+from assay.core.records import Experiment
+from assay.core.tables import Queries
+from assay.store.rankings import read_queries
+from assay.workflows.stores import open_existing_store
+
+
+def query_texts(experiment: Experiment, store: str | None = None) -> Queries | None:
+    """Return the queries of an experiment; None if they are not kept."""
+    with open_existing_store(store) as opened:
+        return read_queries(opened, experiment)
