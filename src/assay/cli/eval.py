@@ -19,6 +19,7 @@ from assay.cli.parsers import (
 from assay.cli.progress import watch_run
 from assay.cli.saving import add_saving, save_recordings, save_request
 from assay.core.errors import InputError
+from assay.evaluation.query_weights import POPULATIONS
 from assay.views.evaluation import FORMATS, PageDetails, render_evaluations
 from assay.views.notes import evaluation_notes, worst_query_notes
 from assay.workflows.evaluate import DEFAULT_MEASURES, EvaluateRequest, evaluate
@@ -30,6 +31,7 @@ _EXAMPLES = """examples:
   assay eval qrels.csv run.parquet --columns query_id=qid --columns doc_id=article
   assay eval qrels.txt run.txt.gz --per-query --format csv > scores.csv
   zcat run.gz | assay eval qrels.txt -
+  assay eval sampled.qrels run.txt --queries sample/queries.jsonl --pool pool.jsonl -m nDCG@10
   assay eval --human human.qrels --model model.qrels run.txt -m nDCG@10
   assay eval qrels.txt run.txt --save hnsw-ef64 --config index.toml --param index.ef=64 --tag nightly
 
@@ -63,6 +65,20 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also show each score if all unjudged documents were irrelevant, and if all were relevant",
     )
+    options.add_argument(
+        "--pool",
+        metavar="FILE",
+        help="the pool of the judgments with inclusion_probability (assay dataset pool): measures are "
+        "weighted by it; the qrels file itself, if it has the column",
+    )
+    options.add_argument(
+        "--population",
+        choices=POPULATIONS,
+        default="queries",
+        help="with a column inclusion_probability in the query table, the means of all different queries "
+        "(queries), of all issued ones (traffic, which needs a frequency), or of all judged queries equally "
+        "(judged) (default: queries)",
+    )
     add_intervals(options)
     add_two_labels(options)
     add_config(options)
@@ -94,6 +110,8 @@ def command(arguments: argparse.Namespace) -> None:
         level=arguments.level,
         seed=arguments.seed,
         order=score_order(arguments),
+        population=arguments.population,
+        pool=arguments.pool,
         config=arguments.config,
         params=arguments.param,
         with_recordings=saving is not None,

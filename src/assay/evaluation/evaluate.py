@@ -11,13 +11,18 @@ import numpy as np
 
 from assay.core.arrays import Floats, Ints
 from assay.core.errors import InputError
+from assay.core.pair_probabilities import PairProbabilities
 from assay.core.score_order import ScoreOrder
 from assay.core.tables import Documents, Qrels, Queries, Run, Scores, none_for_nan
 from assay.evaluation.matching import Matches, match
 from assay.evaluation.order_warnings import order_warnings
+from assay.evaluation.pair_weights import PairWeights, weigh_pairs
+from assay.evaluation.query_weights import QueryWeights, has_unequal_probabilities, read_weights
 from assay.measures import Measure, parse
+from assay.measures.sampled import compute_sampled
 from assay.stats import Estimate, central_value, estimate
 from assay.stats.bounded_means import UNIT, Bounds
+from assay.stats.weighted import weighted_central_value, weighted_estimate
 
 if TYPE_CHECKING:
     from assay.evaluation.slices import Slice
@@ -66,12 +71,16 @@ class Evaluation:
         matches: Matches | None = None,
         order: ScoreOrder = DEFAULT_ORDER,
         warnings: Sequence[str] = (),
+        weights: QueryWeights | None = None,
+        pairs: PairWeights | None = None,
     ) -> None:
         self.name, self.measures, self.scores, self.counts = name, measures, scores, counts
         self.matches = matches  # the ranks of the judged documents, by the queries of the qrels
         self.slices, self.ranges, self.level, self.seed = slices, ranges or {}, level, seed
         self.order = order  # in which the documents were ranked
         self.warnings = warnings  # reasons to doubt that the scores are of the ranking that was meant
+        self.weights = weights  # what each query stands for, in the order of the scores; None: all the same
+        self.pairs = pairs  # what each judgment stands for, if not all were judged for certain
 
     def with_name(self, name: str) -> Evaluation:
         """Return the same evaluation under another name."""
@@ -80,7 +89,7 @@ class Evaluation:
         return renamed
 
     def __repr__(self) -> str:
-        values = ((m, central_value(self.scores[m], m.kind, quantile_of(m))) for m in self.measures)
+        values = ((m, self._central_value(m, self.scores[m])) for m in self.measures)
         summaries = ", ".join(f"{m} undefined" if v is None else f"{m} {v:.4f}" for m, v in values)
         warnings = "".join(f"; warning: {warning}" for warning in self.warnings)
         return f"Evaluation({self.name!r}, {self.counts.judged_queries:,} queries: {summaries}{warnings})"
@@ -97,11 +106,21 @@ class Evaluation:
 
     def _estimate_slice(self, part: Slice) -> SliceEstimates:
         rows = np.array(part.rows, np.int64)
-        estimates = {str(m): self._estimate(m, self.scores[m][rows]) for m in self.measures}
+        estimates = {str(m): self._estimate(m, self.scores[m][rows], rows) for m in self.measures}
         return SliceEstimates(part.column, part.value, len(rows), estimates, self._central_ranges(rows))
 
-    def _estimate(self, measure: Measure, values: Floats) -> Estimate:
-        return estimate_measure(measure, values, self.level)
+    def _estimate(self, measure: Measure, values: Floats, rows: Ints | None = None) -> Estimate:
+        q, bounds = quantile_of(measure), bounds_of(measure) if self.pairs is None else None
+        sample = None if self.weights is None else self.weights.sample_of(rows)
+        if sample is None:
+            return estimate(values, measure.kind, self.level, q, bounds)
+        return weighted_estimate(values, sample, measure.kind, self.level, q, bounds)
+
+    def _central_value(self, measure: Measure, values: Floats, rows: Ints | None = None) -> float | None:
+        sample = None if self.weights is None else self.weights.sample_of(rows)
+        if sample is None:
+            return central_value(values, measure.kind, quantile_of(measure))
+        return weighted_central_value(values, sample, measure.kind, quantile_of(measure))
 
     @cached_property
     def unjudged(self) -> dict[str, UnjudgedRange]:
@@ -111,9 +130,7 @@ class Evaluation:
     def _central_ranges(self, rows: Ints) -> dict[str, UnjudgedRange]:
         central_ranges: dict[str, UnjudgedRange] = {}
         for m in self.measures if self.ranges else ():
-            irrelevant, relevant = (
-                central_value(v[rows], m.kind, quantile_of(m)) for v in self.ranges[str(m)]
-            )
+            irrelevant, relevant = (self._central_value(m, v[rows], rows) for v in self.ranges[str(m)])
             central_ranges[str(m)] = (irrelevant, relevant)
         return central_ranges
 
@@ -136,6 +153,10 @@ class Evaluation:
             "counts": self.counts._asdict(),
             "mean": _estimates_to_dict(self.estimates, self.unjudged),
         }
+        if self.weights is not None and self.weights.sample is not None:
+            data["weights"] = self.weights.to_dict()
+        if self.pairs is not None:
+            data["pool"] = self.pairs.to_dict()
         if self.slices:
             data["slices"] = [
                 {"column": s.column, "value": s.value, "n": s.n}
@@ -196,11 +217,15 @@ def evaluate(
     seed: int = 0,
     keep: int = 0,
     order: ScoreOrder = DEFAULT_ORDER,
+    population: str = "judged",
+    pool: PairProbabilities | None = None,
 ) -> Evaluation:
     """Score a run against judgments (or a collection with judgments), per query and per slice.
 
     `keep` is the number of documents of each query whose ids are kept, for comparing runs; `order` says
-    how scores order documents.
+    how scores order documents. `population` says what the means are of: the judged queries, equally
+    (`judged`), or by the inclusion probabilities of the query table all different queries (`queries`) or all
+    issued ones (`traffic`). `pool` has the inclusion probabilities of judgments.
 
     >>> result = evaluate({"q1": {"a": 1}}, {"q1": {"a": 0.9, "b": 0.1}}, ["RR@10"])
     >>> result.estimates["RR@10"].value
@@ -212,21 +237,68 @@ def evaluate(
     qrels, table, documents = unpack_judgments(qrels, queries, documents)
     source = order.apply(run if hasattr(run, "blocks") else Run(run))
     matches = match(qrels, source, sorted({m.depth for m in parsed_measures if m.depth}), table, keep)
-    scores = Scores(qrels.query_ids, {str(m): m.compute(matches.rankings) for m in parsed_measures})
+    weights = read_weights(table, qrels.query_ids, population)
+    pairs = _weigh_pairs(qrels, pool, unjudged)
+    scores = Scores(qrels.query_ids, {str(m): _compute(m, matches, pairs) for m in parsed_measures})
     ranges = {str(m): unjudged_range(m, matches) for m in parsed_measures} if unjudged else {}
     counts = _counts(matches)
     parts = _slices(by, table, qrels, documents) if by else []
-    if only_common and counts.missing_from_run:
-        rows = np.flatnonzero(matches.in_run)
+    if weights is not None and weights.outside:
+        parts = [part for part in parts if not weights.lacks(part.rows)]
+    rows = _rows_to_keep(matches, weights, only_common)
+    if rows is not None:
         scores = scores.take(rows)
         ranges = {m: (low[rows], high[rows]) for m, (low, high) in ranges.items()}
         parts = [part.restrict_to(rows) for part in parts]
+        weights = None if weights is None else weights.restrict_to(rows)
     warnings = order_warnings(matches.score_changes, source.rank_changes, order) + _qrels_warnings(
         qrels, table
     )
-    return Evaluation(
-        source.name, parsed_measures, scores, counts, parts, ranges, level, seed, matches, order, warnings
-    )
+    warnings += _sample_warnings(table, weights, pairs)
+    extras = (level, seed, matches, order, warnings, weights, pairs)
+    return Evaluation(source.name, parsed_measures, scores, counts, parts, ranges, *extras)
+
+
+def _compute(measure: Measure, matches: Matches, pairs: PairWeights | None) -> Floats:
+    if pairs is None:
+        return measure.compute(matches.rankings)
+    return compute_sampled(measure, pairs.sample(matches))
+
+
+def _weigh_pairs(qrels: Qrels, pool: PairProbabilities | None, unjudged: bool) -> PairWeights | None:
+    """Return the weights of judgments; None if all count the same."""
+    pairs = None if pool is None else weigh_pairs(qrels, pool)
+    if pairs is None or pairs.is_certain:
+        return None
+    if unjudged:
+        raise InputError(
+            "--unjudged and a pool with probabilities below 1 exclude each other: its weights already count "
+            "the pairs that were not drawn"
+        )
+    return pairs
+
+
+def _rows_to_keep(matches: Matches, weights: QueryWeights | None, only_common: bool) -> Ints | None:
+    """Return the judged queries that count; None if all do."""
+    is_kept = matches.in_run if only_common else np.ones(len(matches.in_run), np.bool_)
+    if weights is not None and weights.outside:
+        is_kept = is_kept & np.isin(np.arange(len(is_kept)), weights.rows)
+    return None if is_kept.all() else np.flatnonzero(is_kept)
+
+
+def _sample_warnings(
+    queries: Queries | None, weights: QueryWeights | None, pairs: PairWeights | None
+) -> list[str]:
+    """Return what a reader must know of queries and judgments that were drawn at random."""
+    warnings = [] if pairs is None else pairs.warnings
+    if weights is not None:
+        return warnings + weights.warnings
+    if has_unequal_probabilities(queries):
+        warnings.append(
+            "the queries were drawn with unequal inclusion_probability, and the means are not "
+            "weighted by them"
+        )
+    return warnings
 
 
 def unpack_judgments(qrels: Any, queries: Any, documents: Any) -> tuple[Qrels, Queries | None, Any]:

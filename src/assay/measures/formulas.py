@@ -78,7 +78,8 @@ def geometric_ap(r: Rankings, k: None, rel: int) -> Floats:
     return average_precision(r, None, rel)
 
 
-def _gains(grade: Ints, gain: Gain) -> Floats:
+def gains(grade: Ints, gain: Gain) -> Floats:
+    """The gain of each grade: the grade itself, or 2 to its power minus 1."""
     positive = np.maximum(grade, 0).astype(np.float64)
     if gain == "exp" and positive.max(initial=0) > _HIGHEST_EXP:
         raise MeasureError(
@@ -92,7 +93,7 @@ def _gains(grade: Ints, gain: Gain) -> Floats:
 def dcg(r: Rankings, k: Cutoff, gain: Gain) -> Floats:
     """The sum of gain / log2(rank + 1) over the top k (Järvelin and Kekäläinen 2002, eq. 2)."""
     rows = r.top(1, k)
-    return r.per_query(rows, _gains(r.grade[rows], gain) / np.log2(r.rank[rows] + 1))
+    return r.per_query(rows, gains(r.grade[rows], gain) / np.log2(r.rank[rows] + 1))
 
 
 @define("nDCG", gain="linear")
@@ -100,7 +101,7 @@ def ndcg(r: Rankings, k: Cutoff, gain: Gain) -> Floats:
     """DCG over the DCG of the best order of all judged documents, cut at the same k."""
     query, rank, grade = r.ideal
     rows = (grade >= 1) if k is None else (grade >= 1) & (rank <= k)
-    weights = _gains(grade[rows], gain) / np.log2(rank[rows] + 1)
+    weights = gains(grade[rows], gain) / np.log2(rank[rows] + 1)
     best = np.bincount(query[rows], weights, minlength=len(r)).astype(np.float64)
     return _divide(dcg(r, k, gain), best)
 

@@ -17,13 +17,32 @@ def evaluation_notes(evaluations: Sequence[Evaluation], qrels: Qrels, with_count
     """Return a warning if no returned document was judged, and before it the counts, if wanted."""
     notes = [describe_counts(e.name, e.counts) for e in evaluations] if with_counts else []
     ids = ", ".join(qrels.doc_ids.strings[:3])
-    notes += warning_notes(evaluations)
+    notes += warning_notes(evaluations) + _weight_notes(evaluations[0])
     return notes + [
         f"warning: no document that {e.name} returned was ever judged; the qrels have ids such as {ids}: "
         "check that both use the same document ids"
         for e in evaluations
         if not e.counts.judged_returned
     ]
+
+
+def _weight_notes(evaluation: Evaluation) -> list[str]:
+    """Return what the means are of, if queries or judgments were drawn at random."""
+    notes = []
+    if evaluation.weights is not None and evaluation.weights.sample is not None:
+        sample, population = evaluation.weights.sample, evaluation.weights.population
+        noun = "issued queries" if population == "traffic" else "different queries"
+        notes.append(
+            f"note: means are of all {noun}, by inclusion_probability: {len(sample.weights):,} queries stand "
+            f"for {sample.weights.sum():,.0f}, worth {sample.effective_n:,.0f} of equal weight"
+        )
+    if evaluation.pairs is not None:
+        weights = evaluation.pairs.weights
+        notes.append(
+            f"note: measures are estimated from a random sample of the pool: {len(weights):,} judged pairs "
+            f"stand for {weights.sum():,.0f}"
+        )
+    return notes
 
 
 def warning_notes(evaluations: Sequence[Evaluation]) -> list[str]:

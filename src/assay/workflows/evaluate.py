@@ -9,6 +9,7 @@ from typing import Any
 from assay import evaluation
 from assay.core.errors import InputError
 from assay.core.groups import RunBlocks
+from assay.core.pair_probabilities import PairProbabilities
 from assay.core.score_order import ScoreOrder
 from assay.evaluation import DEFAULT_MEASURES, Evaluation
 from assay.evaluation.evaluate import DEFAULT_ORDER
@@ -35,6 +36,8 @@ class EvaluateRequest:
     order: ScoreOrder = DEFAULT_ORDER  # in which scores order documents
     config: Sequence[str] = ()  # the configuration file of each run
     params: Sequence[str] = ()  # KEY=VALUE or RUN:KEY=VALUE, beside the files
+    population: str = "queries"  # what means are of, if the query table has inclusion probabilities
+    pool: str | None = None  # the pool of the judgments, with inclusion probabilities
     with_recordings: bool = False  # prepare what `save` records
     with_digests: bool = False  # compute the digests of the inputs, for a page
 
@@ -67,7 +70,8 @@ def evaluate(request: EvaluateRequest, watch: RunWatch | None = None) -> Evaluat
         if request.with_recordings or request.with_digests
         else tables.runs
     )
-    evaluations = [_score(request, tables, watch(run) if watch else run) for run in runs]
+    pool = _read_pool(request.pool) if request.pool else None
+    evaluations = [_score(request, tables, watch(run) if watch else run, pool) for run in runs]
     digests = input_digests(tables, runs) if request.with_digests else {}
     result = EvaluateResult(evaluations, tables, request.per_query, digests=digests)
     if not request.with_recordings:
@@ -78,7 +82,15 @@ def evaluate(request: EvaluateRequest, watch: RunWatch | None = None) -> Evaluat
     return replace(result, recordings=recordings)
 
 
-def _score(request: EvaluateRequest, tables: Tables, run: RunBlocks) -> Evaluation:
+def _read_pool(path: str) -> PairProbabilities:
+    from assay.datasets.pool_files import read_pool  # loads Polars
+
+    return read_pool(path)
+
+
+def _score(
+    request: EvaluateRequest, tables: Tables, run: RunBlocks, pool: PairProbabilities | None
+) -> Evaluation:
     return evaluation.evaluate(
         tables.qrels,
         run,
@@ -91,4 +103,6 @@ def _score(request: EvaluateRequest, tables: Tables, run: RunBlocks) -> Evaluati
         level=request.level,
         seed=request.seed,
         order=request.order,
+        population=request.population,
+        pool=pool,
     )
