@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.errors import InputError, UndecidableError
+from assay.core.groups import RunBlocks
 from assay.core.judgments import Judgments
-from assay.core.tables import Documents, Qrels, Queries, Run
+from assay.core.tables import Documents, Qrels, Queries
 from assay.datasets import read
 from assay.datasets.judgment_files import write_judgments
 from assay.datasets.pairs import read_pairs
@@ -251,7 +252,7 @@ def _document_text(documents: Documents, fields: Sequence[str], row: int) -> str
 @dataclass(frozen=True)
 class _WorthInputs:
     human: Qrels
-    runs: Sequence[Run]
+    runs: Sequence[RunBlocks]
     judged_models: Sequence[str]
 
 
@@ -259,7 +260,7 @@ def _open_worth_inputs(request: WorthRequest) -> _WorthInputs | None:
     if request.qrels is None:
         return None
     tables = TableFiles(qrels=request.qrels, runs=request.runs).open()
-    runs = [run if isinstance(run, Run) else run.read() for run in tables.runs]  # type: ignore[attr-defined]
+    runs = tables.runs
     configured = read_configurations(request.configurations, [run.name for run in runs])
     models = [*request.judged_models, *(name for c in configured.values() for name in model_names(c))]
     parse_measures(request.measures)

@@ -9,8 +9,8 @@ from typing import Any
 from assay.judging.judge import Rating
 from assay.models.language_model import Reply
 
-_THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
-_FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
+THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
+FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
 _PLAIN = re.compile(r"(?:the\s+)?(?:final\s+)?(?:grade|score|o)?\s*(?:is|:|=)?\s*(\d+)\s*\.?", re.IGNORECASE)
 _REFUSALS = re.compile(
     r"\A\W*(?:i['’]?m sorry|i am sorry|sorry\b|i can(?:no|['’])t|i can not|i am unable|i['’]m unable"
@@ -32,7 +32,7 @@ def read_rating(reply: Reply, grades: tuple[int, ...]) -> Rating:
         return Rating(None, "unreadable", reply.problem)
     if reply.refusal or reply.finish_reason in _REFUSING_REASONS:
         return Rating(None, "refused", reply.refusal or f"the server ended the reply: {reply.finish_reason}")
-    text = _THINKING.sub("", reply.text).strip()
+    text = THINKING.sub("", reply.text).strip()
     grade = _grade_in(text)
     if grade is None and _REFUSALS.match(text):
         return Rating(None, "refused", text[:200])
@@ -46,7 +46,7 @@ def read_rating(reply: Reply, grades: tuple[int, ...]) -> Rating:
 
 def _grade_in(text: str) -> int | None:
     """Return the one whole number that a text gives as the grade."""
-    fenced = _FENCE.match(text)
+    fenced = FENCE.match(text)
     text = fenced[1] if fenced else text
     if plain := _PLAIN.fullmatch(text):
         return int(plain[1])

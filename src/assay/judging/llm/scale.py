@@ -8,22 +8,13 @@ from typing import Any, NamedTuple, Self
 
 from assay.core.errors import InputError
 
+_OTHER, _TOPIC = "the document is about something else", "same topic, but the query is not answered"
+_PART, _FULL = "the query is answered in part", "the document is exactly about the query and answers it fully"
 _MEANINGS = {
-    1: ("it does not answer the query", "it answers the query"),
-    2: ("it does not answer the query", "it answers the query in part", "it answers the query fully"),
-    3: (
-        "it has nothing to do with the query",
-        "it is about the topic of the query, but does not answer it",
-        "it answers the query in part, or the answer is buried among other things",
-        "it is about the query and answers it fully",
-    ),
-    4: (
-        "it has nothing to do with the query",
-        "it is about the topic of the query, but does not answer it",
-        "it answers a small part of the query",
-        "it answers most of the query, or the answer is buried among other things",
-        "it is about the query and answers it fully",
-    ),
+    1: ("the document does not answer the query", "the document answers the query"),
+    2: ("the document does not answer the query", _PART, _FULL),
+    3: (_OTHER, _TOPIC, _PART, _FULL),
+    4: (_OTHER, _TOPIC, "a small part of the query is answered", "most of the query is answered", _FULL),
 }
 
 

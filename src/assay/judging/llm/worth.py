@@ -10,8 +10,9 @@ import numpy as np
 
 from assay.core.arrays import Floats, Ints
 from assay.core.errors import UndecidableError
+from assay.core.groups import RunBlocks
 from assay.core.judgments import Judgments
-from assay.core.tables import Documents, Qrels, Queries, Run
+from assay.core.tables import Documents, Qrels, Queries
 from assay.evaluation.slices import make_slices
 from assay.judging.agreement.labels import Labels
 from assay.judging.agreement.pairs import compare_raters
@@ -109,7 +110,7 @@ class JudgeWorth:
 class WorthOptions(NamedTuple):
     """What the worth is computed of."""
 
-    runs: Sequence[Run] = ()
+    runs: Sequence[RunBlocks] = ()
     measures: Sequence[Measure] = ()
     queries: Queries | None = None
     documents: Documents | None = None
