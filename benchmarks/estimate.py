@@ -63,12 +63,15 @@ class Tally:
 
     def __init__(self) -> None:
         self.count, self.covering, self.widths, self.worth = 0, np.zeros(3), list[float](), list[float]()
+        self.halves = list[float]()
 
     def add(self, powered: PoweredEstimate, truth: float) -> None:
         self.count += 1
         for i, e in enumerate((powered.combined, powered.human_only, powered.model_only)):
             covers = e.low is not None and e.high is not None and e.low - 1e-12 <= truth <= e.high + 1e-12
             self.covering[i] += covers
+        if powered.combined.low is not None and powered.combined.high is not None:
+            self.halves.append((powered.combined.high - powered.combined.low) / 2)
         if powered.width_ratio is not None:
             self.widths.append(powered.width_ratio)
             self.worth.append((powered.effective_n or 0.0) / powered.combined.n)
@@ -83,10 +86,11 @@ class Tally:
 
     def cells(self) -> list[str]:
         shares = [f"{share:.3f}" for share in self.covering / self.count]
-        return [*shares, f"{self.width:.3f}", f"{float(np.mean(self.worth)):.2f}"]
+        half = f"±{float(np.mean(self.halves)):.4f}"
+        return [*shares, half, f"{self.width:.3f}", f"{float(np.mean(self.worth)):.2f}"]
 
 
-HEAD = ["both cover", "people alone", "model alone", "width", "labels are worth"]
+HEAD = ["both cover", "people alone", "model alone", "interval", "width", "labels are worth"]
 Table = dict[tuple[str, int], Tally]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -16,7 +17,7 @@ from assay.judging.estimate.values import TargetValues
 from assay.stats.prediction_powered import PoweredEstimate
 
 _FEWEST = 5  # labelled units from which the deviation of a class is estimated
-_CLASSES = 4  # of queries, by their values under the model's labels
+_CLASSES = 4  # of queries by their values under the model's labels, and of units by their gains
 Estimated = tuple[TargetValues, Sampling, PoweredEstimate]
 
 
@@ -52,9 +53,8 @@ def choose_next(
 ) -> NextLabels:
     """Return the pairs, or whole queries with as many, of the largest expected residual and influence.
 
-    Units with equal expectations are chosen in a random order that follows from their ids and the seed.
-    All units above the last expectation are then labelled, and a known share of those at it and below it:
-    the chance of each is kept, so that estimates stay valid after the chosen units have been labelled.
+    Which units of a class come first follows from their ids and the seed. The chance of each unit to be
+    labelled by then is kept, so that estimates stay valid after the chosen units have been labelled.
     """
     is_by_query = any(sampling.unit == "query" or t.human_parts is None for t, sampling, _ in estimated)
     if is_by_query:
@@ -64,9 +64,11 @@ def choose_next(
     queries, docs = pairs.query[rows].tolist(), pairs.table.groups.ids_at(rows).tolist()
     names = [f"{pairs.query_ids[query]}\0{doc}" for query, doc in zip(queries, docs, strict=True)]
     chosen, chances = _choose(gains[rows], pairs.has_both[rows], count, _shuffle(names, seed))
-    labelled = np.flatnonzero(pairs.has_both[rows])
-    pool = [_next_pair(pairs, int(rows[i]), float(chances[i])) for i in [*chosen, *labelled.tolist()]]
-    return NextLabels(tuple(pool), "pair")
+    others = pairs.has_model & (gains <= 0)  # no value depends on them
+    everything = np.full(len(gains), pairs.has_both[others].mean() if others.any() else 0.0)
+    everything[rows] = chances
+    pool = [*rows[chosen].tolist(), *np.flatnonzero(pairs.has_both).tolist()]
+    return NextLabels(tuple(_next_pair(pairs, row, float(everything[row])) for row in pool), "pair")
 
 
 def _next_pair(pairs: LabelledPairs, row: int, chance: float) -> NextPair:
@@ -83,8 +85,8 @@ def _next_queries(pairs: LabelledPairs, estimated: Sequence[Estimated], count: i
         needed |= target.needed
         complete &= sampling.complete
     rows = np.flatnonzero(needed & ~pairs.has_both)
-    costs = np.bincount(pairs.query[rows], minlength=size)
-    wanted = _queries_within(np.where(complete, -1.0, gains), costs, count, _shuffle(pairs.query_ids, seed))
+    costs = np.bincount(pairs.query[rows], minlength=size)[~complete]
+    wanted = math.ceil(count / max(1.0, float(costs.mean()))) if len(costs) else 0
     chosen, chances = _choose(gains, complete, wanted, _shuffle(pairs.query_ids, seed))
     by_query: dict[int, list[int]] = {query: [] for query in chosen}
     for row in rows.tolist():
@@ -96,13 +98,6 @@ def _next_queries(pairs: LabelledPairs, estimated: Sequence[Estimated], count: i
     )
 
 
-def _queries_within(gains: Floats, costs: Ints, count: int, order: Ints) -> int:
-    """Return how many of the best queries have together about this many pairs to label, at least one."""
-    best = np.lexsort((order, -gains))
-    best = best[gains[best] >= 0]
-    return min(len(best), 1 + int(np.searchsorted(np.cumsum(costs[best]), count, "right"))) if count else 0
-
-
 def _shuffle(names: Sequence[str], seed: int) -> Ints:
     """Return a random number for each name, the same for the same seed in any order of the names."""
     digests = (blake2b(f"{seed}\0{name}".encode(), digest_size=7).digest() for name in names)
@@ -110,18 +105,43 @@ def _shuffle(names: Sequence[str], seed: int) -> Ints:
 
 
 def _choose(gains: Floats, is_labelled: Bools, count: int, order: Ints) -> tuple[list[int], Floats]:
-    """Return the units to label, the best first, and the chance of each unit to be labelled by then."""
-    gains = np.round(gains, 9)
-    best = np.lexsort((order, -gains))
-    chosen = best[~is_labelled[best]][:count]
-    is_known = is_labelled.copy()
-    is_known[chosen] = True
-    last = gains[chosen[-1]] if len(chosen) else np.inf
-    chances = np.ones(len(gains))
-    for part in (gains == last, gains < last):
-        if part.any():
-            chances[part] = is_known[part].mean()
-    return chosen.tolist(), chances
+    """Return the units to label, the best first, and the chance of each unit to be labelled by then.
+
+    Each next unit comes from the class of units in which one more label lowers the variance most (Neyman
+    1934), and is drawn in it at random.
+    """
+    classes = _classes(gains, is_labelled)
+    sizes = np.bincount(classes)
+    labelled = np.bincount(classes[is_labelled], minlength=len(sizes)).astype(np.float64)
+    squares = sizes * np.bincount(classes, gains**2)  # (size x deviation)² of each class
+    waiting = np.lexsort((order, is_labelled))  # those without a label first, at random
+    queues = [waiting[classes[waiting] == number].tolist() for number in range(len(sizes))]
+    chosen: list[int] = []
+    for _ in range(min(count, int((~is_labelled).sum()))):
+        n = np.maximum(labelled, 0.5)
+        best = int(np.argmax(np.where(labelled < sizes, squares / (n * (n + 1)), -1.0)))
+        labelled[best] += 1
+        chosen.append(queues[best].pop(0))
+    chances: Floats = (labelled / sizes)[classes]
+    return chosen, chances
+
+
+def _classes(gains: Floats, is_labelled: Bools) -> Ints:
+    """Return the class of each unit by its gain: of about equal sums, each with a few labelled units."""
+    values, inverse = np.unique(-np.round(gains, 9), return_inverse=True)
+    sums = np.bincount(inverse, gains)
+    middles = (np.cumsum(sums) - sums / 2) / max(float(sums.sum()), 1e-300)
+    numbers = np.minimum((_CLASSES * middles).astype(np.int64), _CLASSES - 1)
+    labelled = np.bincount(inverse[is_labelled], minlength=len(values))
+    merged, current, count = np.zeros(len(values), np.int64), 0, 0
+    for place, number in enumerate(numbers.tolist()):
+        if place and number != numbers[place - 1] and count >= _FEWEST:
+            current, count = current + 1, 0
+        merged[place], count = current, count + int(labelled[place])
+    if count < _FEWEST and current:
+        merged[merged == current] = current - 1
+    classes: Ints = merged[inverse]
+    return classes
 
 
 def _half_width(powered: PoweredEstimate) -> float:

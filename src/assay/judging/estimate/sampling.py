@@ -97,7 +97,7 @@ def _query_distance(values: Floats, drawn: Bools) -> float:
 
 def _sampled_pairs(pairs: LabelledPairs, target: TargetValues, complete: Bools, unit: str) -> Sampling:
     if pairs.chances is not None:
-        return Sampling(PAIRS, complete, chances=_known_chances(pairs))
+        return Sampling(PAIRS, complete, chances=_known_chances(pairs, target))
     kind = _kind_by_counts(pairs)
     sampling = Sampling(kind, complete)
     if kind == PAIRS_BY_QUERY:
@@ -122,9 +122,9 @@ def _side(distance: float) -> str:
     return "above" if distance > 0 else "below"
 
 
-def _known_chances(pairs: LabelledPairs) -> Floats:
+def _known_chances(pairs: LabelledPairs, target: TargetValues) -> Floats:
     assert pairs.chances is not None
-    unknown = np.flatnonzero(pairs.has_both & np.isnan(pairs.chances))
+    unknown = np.flatnonzero(target.needed & pairs.has_both & np.isnan(pairs.chances))
     if len(unknown):
         row = int(unknown[0])
         query = pairs.query_ids[int(pairs.query[row])]
