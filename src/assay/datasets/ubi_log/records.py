@@ -1,0 +1,223 @@
+"""The records of log files: JSON lines, JSON, Parquet, CSV, plain or in gzip, zstd or ZIP."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from assay.core.errors import FormatError, first_line
+from assay.datasets.input_files import LONGEST_TEXT, InputFile
+from assay.datasets.ubi_log.problem_log import ProblemLog
+
+_PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
+_ENDINGS = (".json", ".ndjson", ".jsonl", ".csv", ".parquet", ".zip", ".gz", ".zst")
+
+
+class Record(NamedTuple):
+    """A record of a log and its place."""
+
+    source: str
+    line: int | None
+    value: Mapping[str, Any]
+
+
+def as_input_file(source: str | PathLike[str] | InputFile) -> InputFile:
+    """Return the file of a path; an open stream can be read only as one and the same file."""
+    return source if isinstance(source, InputFile) else InputFile(source)
+
+
+def read_records(source: str | PathLike[str] | InputFile, problems: ProblemLog) -> Iterator[Record]:
+    """Yield the records of a file, or of the files of a folder; what is not a record is counted."""
+    source = as_input_file(source)
+    if Path(source.path).is_dir():
+        files = sorted(file for file in Path(source.path).rglob("*") if file.name.endswith(_ENDINGS))
+        if not files:
+            raise FormatError(f"expected log files ({', '.join(_ENDINGS)}), found none", source.path)
+        for file in files:
+            yield from read_records(file, problems)
+        return
+    head = source.head(1 << 16)
+    if not head.strip():
+        raise FormatError("is empty; expected queries and events", source.label)
+    if head.startswith(_ZIP):
+        yield from _zip_records(source, problems)
+    elif head.startswith(_PARQUET):
+        yield from _frame_records(source, problems)
+    elif _is_csv(head):
+        text = io.TextIOWrapper(io.BytesIO(source.read()), "utf-8", errors="replace", newline="")
+        yield from _csv_records(text, source.label, problems)
+    else:
+        lines = source.lines(longest=LONGEST_TEXT)
+        yield from _json_records(lines, source.label, problems)
+
+
+def _is_csv(head: bytes) -> bool:
+    first = head.split(b"\n", 1)[0]
+    return not first.lstrip().startswith((b"{", b"[")) and b"{" not in first and b"," in first
+
+
+def _zip_records(source: InputFile, problems: ProblemLog) -> Iterator[Record]:
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(source.read()))
+    except zipfile.BadZipFile as error:
+        raise FormatError(f"cannot be read as ZIP: {error}; download it again", source.label) from None
+    for member in archive.infolist():
+        label = f"{source.label}/{member.filename}"
+        if member.is_dir() or member.filename.startswith("__MACOSX"):
+            continue
+        try:
+            data = archive.read(member)
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            problems.add("file that cannot be read", label, None, first_line(error))
+            continue
+        if _is_csv(data):
+            yield from _csv_records(io.StringIO(data.decode("utf-8", "replace"), newline=""), label, problems)
+        else:
+            yield from _json_records(enumerate(data.split(b"\n"), 1), label, problems)
+
+
+def _frame_records(source: InputFile, problems: ProblemLog) -> Iterator[Record]:
+    try:
+        frame = pl.read_parquet(source.path if source.is_plain() else source.read())
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise FormatError(f"cannot be read as Parquet: {first_line(error)}", source.label) from None
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
+        yield from _unwrap(Record(source.label, number, _nest(row)), problems)
+
+
+def _csv_records(text: Iterable[str], label: str, problems: ProblemLog) -> Iterator[Record]:
+    csv.field_size_limit(LONGEST_TEXT)
+    reader = csv.DictReader(text)
+    for row in reader:
+        if None in row:
+            problems.add("not a record", label, reader.line_num, "more fields than the header")
+            continue
+        yield from _unwrap(Record(label, reader.line_num, _nest(row)), problems)
+
+
+def _nest(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a flat row with dotted names as nested objects, JSON texts as values, and without empty cells.
+
+    >>> _nest({"a.b": "1", "c": '["x"]', "d": ""})
+    {'a': {'b': '1'}, 'c': ['x']}
+    """
+    record: dict[str, Any] = {}
+    for name, value in row.items():
+        parsed = _parse_cell(value)
+        if parsed is None or parsed == "":
+            continue
+        *parents, leaf = name.split(".")
+        target = record
+        for parent in parents:
+            inner = target.setdefault(parent, {})
+            target = inner if isinstance(inner, dict) else {}
+        if isinstance(target.get(leaf), dict) and isinstance(parsed, Mapping):
+            target[leaf] = {**parsed, **target[leaf]}
+        else:
+            target[leaf] = parsed
+    return record
+
+
+def _parse_cell(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _json_records(lines: Iterable[tuple[int, bytes]], label: str, problems: ProblemLog) -> Iterator[Record]:
+    """Yield the records of JSON lines; a text that begins on its own line is read as one JSON value.
+
+    A word before the object, such as the name of an index, is skipped.
+    """
+    numbered = iter(lines)
+    for number, line in numbered:
+        text = line.strip().removeprefix(b"\xef\xbb\xbf")
+        if not text:
+            continue
+        if text in (b"[", b"{") or (text[:1] == b"[" and not text.endswith(b"]")):
+            yield from _whole_json(number, [line, *(rest for _, rest in numbered)], label, problems)
+            return
+        value = _parse(text)
+        if value is None:
+            problems.add("not JSON", label, number, text[:80].decode("utf-8", "replace"))
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            yield from _unwrap(Record(label, number, item), problems)
+
+
+def _parse(text: bytes) -> Any:
+    """Return the JSON value of a line, None if it has none."""
+    begin = text.find(b"{")
+    for candidate in (text, text[begin:] if 0 < begin <= 80 else b""):
+        try:
+            return json.loads(candidate) if candidate else None
+        except ValueError:
+            continue
+    return None
+
+
+def _whole_json(number: int, lines: list[bytes], label: str, problems: ProblemLog) -> Iterator[Record]:
+    """Yield the records of one JSON value, or of several one after the other, on many lines."""
+    text = b"\n".join(lines).decode("utf-8", "replace")
+    decoder, position = json.JSONDecoder(), 0
+    is_list = text.lstrip().startswith("[")
+    if is_list:
+        position = text.index("[") + 1
+    while (position := _skip(text, position)) < len(text) and text[position] != "]":
+        line = number + text.count("\n", 0, position)
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except ValueError as error:
+            problems.add("not JSON", label, line, first_line(error))
+            return
+        yield from _unwrap(Record(label, line, value), problems)
+
+
+def _skip(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n,":
+        position += 1
+    return position
+
+
+def _unwrap(record: Record, problems: ProblemLog) -> Iterator[Record]:
+    """Yield the record inside of a search hit, of a search response or of a query request.
+
+    Lines that only say where the next one is to be stored (bulk requests) are skipped.
+    """
+    value = record.value
+    if not isinstance(value, Mapping):
+        problems.add("not a record", record.source, record.line, json.dumps(value)[:80])
+        return
+    hits = value.get("hits")
+    inner = hits.get("hits") if isinstance(hits, Mapping) else None
+    if isinstance(inner, list):
+        for hit in inner:
+            yield from _unwrap(Record(record.source, record.line, hit), problems)
+    elif isinstance(value.get("_source"), Mapping):
+        yield record._replace(value=value["_source"])
+    elif len(value) == 1 and next(iter(value)) in ("index", "create"):
+        return
+    else:
+        yield record._replace(value=_request_part(value))
+
+
+def _request_part(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the UBI part of a request to a search engine, or the value itself."""
+    extension = value.get("ext")
+    if isinstance(extension, Mapping) and isinstance(extension.get("ubi"), Mapping):
+        return dict(extension["ubi"])
+    parameters = value.get("params")
+    if isinstance(parameters, Mapping) and "ubi" in parameters:
+        return dict(parameters)
+    return value
