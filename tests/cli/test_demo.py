@@ -27,6 +27,10 @@ def test_the_demo_scores_compares_explains_and_decides(called_demo: DemoCall) ->
         "→ most are lost in fusion",
         "since i put this on”: 0 of 3 relevant found; 2 missed even by exact search; 1 lost in fusion",
         "→ passed: 9 of 9 checks hold",
+        "100 sampled queries and the first 10 documents of both searches: 1,255 pairs",
+        "two simulated raters agree on 88 % of 1,255 pairs: κ 0.6715",
+        "by the labels of people and a model; the model alone says 0.8646",
+        "kept as version helpcentre-sample@",
         "changed: dimensions 160 → 30",
         "Robustness-0.9@10",
         "faiss.ivfflat nlist=256 / nprobe=6",
@@ -35,7 +39,7 @@ def test_the_demo_scores_compares_explains_and_decides(called_demo: DemoCall) ->
         assert expected in done.stdout
     assert os.listdir(folder) == ["assay-demo"]
     expected_files = "assay.toml base.fbin bench bench.html bench.toml bm25.run compare.html failures.html"
-    expected_files += " helpcentre lsa.run queries.fbin report.html runs store"
+    expected_files += " helpcentre judging lsa.run queries.fbin report.html runs store"
     assert sorted(os.listdir(folder / "assay-demo")) == expected_files.split()
 
 
@@ -45,7 +49,7 @@ def test_the_demo_prints_a_headline_and_a_verdict_for_each_step_in_under_100_lin
     done, _ = called_demo
     lines = done.stdout.splitlines()
     titles = [number for number, line in enumerate(lines) if line.startswith("── ")]
-    assert len(titles) == 7
+    assert len(titles) == 9
     assert all(lines[number + 2].startswith("→ ") for number in titles)
     assert len(lines) + len(done.stderr.splitlines()) < 100
 

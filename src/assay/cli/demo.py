@@ -20,7 +20,9 @@ try next:
   {assay} failures {folder}/helpcentre {folder}/lsa.run --by platform
   {assay} gate --project {folder}/assay.toml --baseline {folder}/lsa.run --candidate {folder}/bm25.run
   {assay} run --project {folder}/assay.toml -o {folder}/runs words hybrid
+  {assay} judge agreement {folder}/judging/labels.csv
   {assay} experiments list --store {folder}/store
+  {assay} serve --store {folder}/store
   {assay} bench {folder}/bench.toml -o {folder}/bench --index 'faiss.flat' --index 'faiss.nsg / search_L=32'
   {assay} bench report {folder}/bench --recall 0.95 --format html > report.html
   {assay} select {folder}/bench --floor recall=0.9 --floor robustness-0.1=0.999
@@ -32,8 +34,9 @@ def parser() -> argparse.ArgumentParser:
     parser = make_parser(
         "demo",
         "Search a help centre by words and by vectors; score both, compare them, find what fails and why, "
-        "and decide; follow the experiments of five nights; then measure two vector indexes. The collection, "
-        "the runs, the rules, the store, the vectors and the reports stay in a folder to try things on.",
+        "and decide; build an evaluation set from labels of two raters and a model; follow the experiments "
+        "of five nights; then measure two vector indexes. The collection, the runs, the rules, the labels, "
+        "the store, the vectors and the reports stay in a folder to try things on.",
         "example:\n  assay demo --folder /tmp/assay-demo\n\nexit codes: 0 done; 2 wrong use or bad input",
     )
     parser.add_argument(

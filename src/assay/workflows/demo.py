@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.errors import InputError, MissingExtraError
+from assay.core.rankings import first_documents
 from assay.core.tables import Run
 from assay.datasets import Collection, helpcentre, write
 from assay.datasets.generate import generate
@@ -18,6 +19,7 @@ from assay.evaluation import evaluate as score_run
 from assay.evaluation.failures import Failures
 from assay.search.in_memory import BM25Searcher, LSASearcher
 from assay.store.evaluations import experiment_from_evaluation
+from assay.store.rankings import ShownTables, put_shown_tables
 from assay.store.store import Store
 from assay.views import render_evaluations
 from assay.views.bench_charts import ReportData
@@ -38,6 +40,7 @@ from assay.workflows.bench import BenchRequest, bench
 from assay.workflows.bench_report import ReportTrialsRequest, report_trials, reproduction_commands
 from assay.workflows.compare import CompareRequest, compare
 from assay.workflows.demo_files import BENCH, GATE, SYSTEMS
+from assay.workflows.demo_judging import judge_sample
 from assay.workflows.evaluate import EvaluateRequest, evaluate
 from assay.workflows.experiments import TrendRequest, follow_trend
 from assay.workflows.failures import FailuresRequest, find_failures
@@ -81,6 +84,7 @@ def demo(request: DemoRequest, report: StepReport = lambda step: None) -> DemoRe
     demonstration = _Demo(Path(request.folder), report)
     demonstration.search_and_score()
     demonstration.decide()
+    demonstration.judge()
     demonstration.record()
     demonstration.benchmark()
     return DemoResult(
@@ -100,6 +104,7 @@ class _Demo:
         self.pages: list[str] = []
         self.missing_extra = ""
         self.queries, self.qrels, self.documents = helpcentre()
+        self.runs: Sequence[Run] = ()
         self.evaluations: Sequence[Evaluation] = ()
         self._make_folder()
 
@@ -114,9 +119,9 @@ class _Demo:
     def search_and_score(self) -> None:
         """Search by words and by vectors; score, compare and explain."""
         searchers = (BM25Searcher(self.documents), LSASearcher(self.documents))
-        runs = [searcher.search(self.queries, _DEPTH) for searcher in searchers]
-        self._write_inputs(runs)
-        paths = [str(self.folder / f"{run.name}.run") for run in runs]
+        self.runs = [searcher.search(self.queries, _DEPTH) for searcher in searchers]
+        self._write_inputs(self.runs)
+        paths = [str(self.folder / f"{run.name}.run") for run in self.runs]
         files = TableFiles(qrels=str(self.folder / "helpcentre"), runs=paths)
         self.evaluations = evaluate(EvaluateRequest(files=files, measures=_MEASURES)).evaluations
         self._add(evaluation_step(self.evaluations))
@@ -152,6 +157,12 @@ class _Demo:
         """Decide by the rules of the project."""
         self._add(gate_step(decide_gate(GateRequest(project=self.folder / "assay.toml")).verdict))
 
+    def judge(self) -> None:
+        """Build an evaluation set for a sample of the queries, and use it."""
+        runs = [self.folder / f"{run.name}.run" for run in self.runs]
+        for step in judge_sample(self.folder, runs, self.qrels, self.queries, self.documents):
+            self._add(step)
+
     def record(self) -> None:
         """Record five nights of the search by vectors, which lost most of its dimensions in one of them."""
         location = self.folder / "store"
@@ -162,23 +173,38 @@ class _Demo:
         self._add(trend_step(follow_trend(request).trend))
 
     def _fill_store(self, store: Store) -> None:
-        queries, qrels = self.queries, self.qrels
-        for evaluation in self.evaluations:
-            experiment = experiment_from_evaluation(evaluation, evaluation.name, qrels=qrels, queries=queries)
-            store.put(experiment, evaluation.scores)
+        now = datetime.now(UTC)
+        for evaluation, run in zip(self.evaluations, self.runs, strict=True):
+            self._save(store, evaluation.name, evaluation, run, {}, now)
         for night, dimensions in enumerate(_NIGHTLY_DIMENSIONS):
-            run = LSASearcher(self.documents, dimensions=dimensions).search(queries, _DEPTH)
-            evaluation = score_run(qrels, run, _MEASURES, queries)
-            experiment = experiment_from_evaluation(
-                evaluation,
-                "nightly",
-                qrels=qrels,
-                queries=queries,
-                run=run.digest,
-                configuration={"model": "lsa", "dimensions": dimensions},
-            )
-            at = datetime.now(UTC) - timedelta(days=len(_NIGHTLY_DIMENSIONS) - night)
-            store.put(replace(experiment, at=at, code=None), evaluation.scores)
+            run = LSASearcher(self.documents, dimensions=dimensions).search(self.queries, _DEPTH)
+            evaluation = score_run(self.qrels, run, _MEASURES, self.queries)
+            at = now - timedelta(days=len(_NIGHTLY_DIMENSIONS) - night)
+            self._save(store, "nightly", evaluation, run, {"model": "lsa", "dimensions": dimensions}, at)
+
+    def _save(
+        self,
+        store: Store,
+        name: str,
+        evaluation: Evaluation,
+        run: Run,
+        configuration: Mapping[str, Any],
+        at: datetime,
+    ) -> None:
+        """Save an evaluation with what pages show of it."""
+        tables = ShownTables(
+            rankings=first_documents(run), qrels=self.qrels, queries=self.queries, documents=self.documents
+        )
+        experiment = experiment_from_evaluation(
+            evaluation,
+            name,
+            qrels=self.qrels,
+            queries=self.queries,
+            run=run.digest,
+            configuration=configuration,
+        )
+        digests = {**experiment.digests, **put_shown_tables(store, tables)}
+        store.put(replace(experiment, at=at, code=None, digests=digests), evaluation.scores)
 
     def benchmark(self) -> None:
         """Measure two indexes of the same mean recall, which fail in different ways."""
