@@ -59,11 +59,12 @@ def read_query_log(path: str, columns: Mapping[str, str] | None = None) -> Query
 def _read_columns(source: InputFile, columns: Mapping[str, str]) -> _Columns | None:
     """Return the columns of a file under our names; None if it is not a table of rows."""
     if source.path.lower().removesuffix(".gz").removesuffix(".zst").endswith(".txt"):
-        return {"text": [text for _, text in source.text_lines(LONGEST_TEXT) if text.strip()]}
-    name = detect_format(source, "queries", columns)
-    if name not in _READERS:
-        return None
-    values = _READERS[name](source, name, columns)
+        values: _Columns = {"text": [text for _, text in source.text_lines(LONGEST_TEXT) if text.strip()]}
+    else:
+        name = detect_format(source, "queries", columns)
+        if name not in _READERS:
+            return None
+        values = _READERS[name](source, name, columns)
     if not values or not len(next(iter(values.values()))):
         raise FormatError("expected rows of queries, found none", source.label)
     try:

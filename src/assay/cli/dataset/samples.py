@@ -10,16 +10,18 @@ from typing import Any
 
 from assay.cli.inputs import add_file_options, add_score_order, score_order
 from assay.cli.output import show_result
-from assay.cli.parsers import Subcommand, add_format
+from assay.cli.parsers import Subcommand, add_format, add_store
 from assay.core.errors import InputError
 from assay.judging.families import DEFAULT_SIMILARITY
 from assay.judging.sampling import ALLOCATIONS
 from assay.views import FORMATS
 from assay.views.pools import render_pool
 from assay.views.samples import render_plan, render_sample
+from assay.views.splits import render_split
 from assay.workflows import dataset_pool
 from assay.workflows.dataset_pool import DEFAULT_DEPTH, DEFAULT_RATE, PoolRequest, PoolResult, pool_runs
 from assay.workflows.dataset_sample import METHODS, PrecisionRequest, SampleRequest, sample_queries
+from assay.workflows.dataset_split import SplitRequest, split_dataset
 from assay.workflows.inputs import TableFiles
 
 EXAMPLES = """  assay dataset sample log.csv -n 300 --method frequency -o sample/
@@ -30,6 +32,8 @@ EXAMPLES = """  assay dataset sample log.csv -n 300 --method frequency -o sample
   assay dataset pool bm25.run dense.run --depth 10 --queries sample/queries.jsonl -o pool.jsonl
   assay dataset pool runs/*.run --depth 100 --method stratified --budget 2000 -o pool.jsonl
   assay dataset pool runs/*.run --depth 50 --method bandit --budget 200 --qrels labels.qrels -o next.jsonl
+  assay dataset split folder/ --by family --shares 0.8 0.2 -o parts/
+  assay dataset split dataset:shop --by time --shares 0.7 0.15 0.15 --seed 1 -o parts/
 """
 
 
@@ -281,6 +285,65 @@ def _render_pool(result: PoolResult, style: str) -> str:
     )
 
 
+def _add_split_options(part: argparse.ArgumentParser) -> None:
+    part.add_argument("source", metavar="DATASET", help="qrels, a folder with queries, or dataset:NAME")
+    part.add_argument("--queries", metavar="FILE", help="the queries, if DATASET has none")
+    part.add_argument(
+        "--by",
+        required=True,
+        metavar="COLUMN",
+        help="family: families at random; time: earlier and later queries; or a column whose values stay "
+        "together. Families are never divided",
+    )
+    part.add_argument(
+        "--shares", type=float, nargs="+", required=True, metavar="S", help="of the parts, such as 0.8 0.2"
+    )
+    part.add_argument(
+        "--names", nargs="+", default=[], metavar="NAME", help="of the parts (default: train and test)"
+    )
+    part.add_argument("--time-column", metavar="COLUMN", help="the times (default: at, timestamp, date…)")
+    part.add_argument(
+        "--slice",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="a column to count by; may be repeated (default: those with few values)",
+    )
+    part.add_argument(
+        "--near-duplicates",
+        type=float,
+        default=DEFAULT_SIMILARITY,
+        metavar="S",
+        help=f"as in `dataset sample` (default: {DEFAULT_SIMILARITY})",
+    )
+    part.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
+    part.add_argument(
+        "-o", "--output", metavar="FOLDER", help="the folder that gets one folder for each part"
+    )
+    add_store(part)
+    add_format(part, FORMATS)
+
+
+def _split(arguments: argparse.Namespace) -> int:
+    names = ("source", "queries", "by", "shares", "names", "time_column", "seed", "output", "store")
+    request = SplitRequest(
+        **{name: getattr(arguments, name) for name in names},
+        slices=arguments.slice,
+        near_duplicates=arguments.near_duplicates or None,
+    )
+    result = split_dataset(request)
+    show_result(
+        result,
+        arguments.format,
+        lambda style: render_split(result.parts, result.labels, request.by, style),
+    )
+    note = "nothing was written: -o FOLDER writes the parts"
+    if result.output is not None:
+        note = f"{result.output}: {', '.join(part.name for part in result.parts)}"
+    print(note, file=sys.stderr)
+    return 0
+
+
 SUBCOMMANDS = {
     "sample": Subcommand(
         _sample,
@@ -288,4 +351,5 @@ SUBCOMMANDS = {
         "draw queries with known probabilities, and say how many a precision needs",
     ),
     "pool": Subcommand(_pool, _add_pool_options, "choose the pairs to judge from the top of several runs"),
+    "split": Subcommand(_split, _add_split_options, "divide an evaluation set by family, time or a column"),
 }
