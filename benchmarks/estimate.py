@@ -182,10 +182,12 @@ def simulate(data: Data, queries: int, seed: int) -> Simulation:
     return Simulation(human, model, [Run(ranking, name=name) for name, ranking in scores.items()])
 
 
-def differences_section(data: Data, sizes: Sequence[int], sims: int, seed: int) -> tuple[str, list[str]]:
+def differences_section(
+    data: Data, sizes: Sequence[int], sims: int, seed: int, queries: int
+) -> tuple[str, list[str]]:
     """Estimate nDCG@10 of queries drawn from many simulated ones, some of them labelled by people."""
     print_progress("differences: the simulated queries")
-    universe = simulate(data, UNIVERSE, seed)
+    universe = simulate(data, queries, seed)
     pairs = join_labels(Qrels(universe.model), Qrels(universe.human))
     single, differences = run_values(pairs, universe.runs, ["nDCG@10"])
     table = Table()
@@ -195,7 +197,7 @@ def differences_section(data: Data, sizes: Sequence[int], sims: int, seed: int) 
         for n in sizes:
             for number in range(sims):
                 rng = np.random.default_rng([seed, n, number])
-                drawn = rng.choice(UNIVERSE, QUERIES)  # the queries of one evaluation
+                drawn = rng.choice(queries, QUERIES)  # the queries of one evaluation
                 human, model = target.human[drawn], target.model[drawn]
                 units = LabelledUnits(human[:n], model[:n], model)
                 powered = estimate_powered([units], bounds=target.bounds)
@@ -263,6 +265,9 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     )
     parser.add_argument("--sims", type=int, default=SIMULATIONS, help=f"samples of a row ({SIMULATIONS:,})")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="human labels")
+    parser.add_argument(
+        "--queries", type=int, default=UNIVERSE, help=f"simulated queries to draw from ({UNIVERSE:,})"
+    )
     parser.add_argument("--data", type=Path, default=DATA, help="the folder rag25_judgments")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(arguments)
@@ -277,7 +282,7 @@ def main() -> None:
     few = max(1, sims // 4)  # of the sections whose samples take longer
     sections: list[Callable[[], tuple[str, list[str]]]] = [
         partial(pairs_section, data, arguments.sizes, sims, seed),
-        partial(differences_section, data, arguments.sizes, sims, seed),
+        partial(differences_section, data, arguments.sizes, sims, seed, arguments.queries),
         partial(no_help_section, data, arguments.sizes, sims, seed),
         partial(single_pairs_section, data, few, seed),
         partial(next_labels_section, data, few, seed),
