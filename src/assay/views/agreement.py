@@ -11,10 +11,10 @@ from assay.judging.agreement import AgreementReport
 from assay.judging.agreement.coefficients import Agreement
 from assay.judging.agreement.disagreements import Disagreement
 from assay.judging.agreement.raters import GradeShare, RaterSummary
-from assay.judging.agreement.system_order import OrderComparison
+from assay.judging.agreement.system_order import OrderComparison, SystemOrder
 from assay.stats import Estimate
 from assay.views import text
-from assay.views.agreement_notes import describe_order, reliability_notes
+from assay.views.agreement_notes import reliability_notes, swap_notes
 from assay.views.numbers import (
     NO_VALUE,
     format_estimate,
@@ -51,6 +51,8 @@ def render_agreement(report: AgreementReport, style: str) -> str:
     ]
     if style == "table":
         labels = {"raters two by two": (0, 1), "disagreements": (0, 1, 2)}
+        if report.system_order is not None:
+            labels[_order_title(report.system_order)] = (0, 1)
         sections = [fit_to_terminal(section, labels.get(section.title, (0,))) for section in sections]
     assert style in STYLES
     return render_sections("Agreement of raters", sections, style)
@@ -229,19 +231,34 @@ def _slice_section(report: AgreementReport) -> Section:
     return Section("slices", (), head, rows)
 
 
+def _order_title(order: SystemOrder) -> str:
+    return f"order of systems by {order.measure}"
+
+
 def _order_sections(report: AgreementReport) -> list[Section]:
     order = report.system_order
     if order is None:
         return []
-    title = f"order of systems by {order.measure}"
+    title = _order_title(order)
     if not order.comparisons:
         return [Section(title, ["no two raters judged the same pair: the orders cannot be compared"])]
-    notes = [describe_order(comparison) for comparison in order.comparisons]
+    shown = sorted(order.comparisons, key=lambda c: 2.0 if c.tau.value is None else c.tau.value)[:_MOST_PAIRS]
+    notes = swap_notes(shown)
     if order.left_out:
         notes.append(f"{len(order.left_out):,} raters with fewer labels are left out")
-    head = ["run", *(f"by {name}" for c in order.comparisons[:1] for name in (c.first, c.second))]
-    rows = _score_rows(order.comparisons[0]) if len(order.comparisons) == 1 else []
-    return [Section(title, notes, head, rows)]
+    if len(order.comparisons) > len(shown):
+        notes.append(f"the {len(shown)} pairs of raters with the lowest τ; all: --format json")
+    head = ["rater", "and", "queries", "pairs", "Kendall τ", "systems that swap"]
+    rows = [
+        [c.first, c.second, str(c.queries), str(c.pairs), format_estimate(c.tau, 2, 2), str(len(c.swaps))]
+        for c in shown
+    ]
+    sections = [Section(title, notes, head, rows)]
+    if len(order.comparisons) == 1:
+        comparison = order.comparisons[0]
+        head = ["run", f"by {comparison.first}", f"by {comparison.second}"]
+        sections.append(Section(f"{order.measure} by rater", (), head, _score_rows(comparison)))
+    return sections
 
 
 def _score_rows(comparison: OrderComparison) -> list[list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from assay.judging.agreement import AgreementReport
@@ -106,23 +108,18 @@ def _scale_notes(report: AgreementReport) -> list[str]:
     ]
 
 
-def describe_order(comparison: OrderComparison) -> str:
-    """Return whether the order of systems is the same by two raters."""
-    names = f"{comparison.first} and {comparison.second}"
-    basis = f"{comparison.queries:,} queries, {comparison.pairs:,} pairs that both judged"
-    tau = f"Kendall τ {format_estimate(comparison.tau, 2, 2)}"
-    if comparison.tau.value is None:
-        return f"{names} ({basis}): Kendall τ is undefined, since all runs score the same by one of them"
-    if not comparison.swaps:
-        return f"{names} ({basis}): {tau}; no two systems swap"
-    swaps = [
+def swap_notes(comparisons: Sequence[OrderComparison]) -> list[str]:
+    """Return which systems swap when another rater's labels score them, the first of many."""
+    notes = [
         f"{swap.first} − {swap.second} is {_difference(swap.by_first_rater)} by {comparison.first} and "
         f"{_difference(swap.by_second_rater)} by {comparison.second}"
-        for swap in comparison.swaps[:_MOST_NOTES]
+        for comparison in comparisons
+        for swap in comparison.swaps
     ]
-    more = len(comparison.swaps) - _MOST_NOTES
-    swaps += [f"{more:,} more pairs swap"] * (more > 0)
-    return f"{names} ({basis}): {tau}; {'; '.join(swaps)}"
+    more = len(notes) - _MOST_NOTES
+    if not notes:
+        return ["no two systems swap: the order is the same by each rater"]
+    return notes[:_MOST_NOTES] + [f"{more:,} more pairs of systems swap"] * (more > 0)
 
 
 def _difference(estimate: Estimate) -> str:

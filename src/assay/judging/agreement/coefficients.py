@@ -140,6 +140,8 @@ def krippendorff_alpha(labels: Labels, metric: str = "nominal", level: float = 0
     it is the interval metric of the mid-ranks of the grades.
     """
     counts = _paired(labels.counts)
+    if not len(counts.size):
+        return _undefined(level)
     totals = sum_by(counts.code, counts.count, max(1, len(labels.scale)))
     n = totals.sum()
     if metric == "nominal":
@@ -149,7 +151,7 @@ def krippendorff_alpha(labels: Labels, metric: str = "nominal", level: float = 0
     else:
         ranks = np.cumsum(totals) - totals / 2
         parts = _score_parts(counts, totals, ranks, is_rank=True)
-    if not n or parts.expected <= 0:
+    if parts.expected <= 0:
         return _undefined(level, len(counts.size))
     observed, items = float(parts.observed.sum()), len(counts.size)
     pulls = 1 / (n - 1) - parts.slopes / parts.expected + parts.shifts / (observed or 1.0)
