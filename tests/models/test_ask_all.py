@@ -12,6 +12,7 @@ from assay.models.ask_all import AskOptions, Replies, ask_all
 from assay.models.language_model import LanguageModel, Message, ReplyParameters
 from assay.models.registry import load_language_model
 from assay.models.reply_journal import ReplyJournal, Request
+from assay.remote.errors import RemoteError
 from tests.chat_doubles import ChatDouble, chat_double
 
 PRICES = {"price_prompt": 1.0, "price_completion": 1.0}
@@ -93,12 +94,13 @@ def test_replies_are_asked_for_again_if_wanted(tmp_path: Path) -> None:
 
 def test_a_wrong_key_stops_at_once_and_a_failing_server_after_five_failures(tmp_path: Path) -> None:
     with endpoint(*["401"] * 50) as (model, server):
-        assert "401" in ask(model, tmp_path / "a", requests(20), workers=1).stopped_by
+        with pytest.raises(RemoteError, match="answered 401"):
+            ask(model, tmp_path / "a", requests(20), workers=1)
         assert len(server.bodies) == 1
-    with endpoint(*["503"] * 50, retries=0) as (model, server):
+    with endpoint("", *["503"] * 50, retries=0) as (model, server):
         replies = ask(model, tmp_path / "b", requests(20), workers=1)
         assert "503" in replies.stopped_by
-        assert len(server.bodies) == len(replies.failures) == 5
+        assert len(server.bodies) - 1 == len(replies.failures) == 5
 
 
 def test_what_failed_is_asked_again_in_the_next_session(tmp_path: Path) -> None:

@@ -79,10 +79,16 @@ def ask_all(
     options: AskOptions | None = None,
     watch: AskWatch | None = None,
 ) -> Replies:
-    """Ask the requests that have no reply in the journal, which must be open; equal ones are asked once."""
+    """Ask the requests that have no reply in the journal, which must be open; equal ones are asked once.
+
+    An endpoint that cannot be used at all raises its RemoteError.
+    """
     session = _Session(model, list(requests), journal, options or AskOptions())
     session.run(watch)
-    return session.result()
+    replies = session.result()
+    if replies.stopped_by and replies.failures and not replies.replies:
+        raise next(iter(replies.failures.values()))
+    return replies
 
 
 class _Session:

@@ -19,7 +19,8 @@ def render_generated(
     """The queries with their status, the first of them in a terminal."""
     head = ["query", "text", "document", "status"]
     shown = queries if style != "table" else queries[:_SHOWN]
-    rows = [[query.query_id, query.text, query.doc_id, query.status] for query in shown]
+    width = 60 if style == "table" else 1000
+    rows = [[q.query_id, text.shorten(q.text, width), q.doc_id, q.status] for q in shown]
     if style == "csv":
         return text.render_csv(head, rows)
     more = [f"the first {_SHOWN} of {len(queries):,} are shown"] * (len(queries) > len(shown))

@@ -33,7 +33,7 @@ def fetch_weights(model: LocalModel, progress: FetchProgress | None = None) -> P
     parts = model.path.with_suffix(".parts")
     try:
         parts.mkdir(parents=True, exist_ok=True)
-        with _lock(parts.with_suffix(".lock")):
+        with _lock(parts.parent / ".lock"):
             if not model.is_present:  # another process may have fetched them meanwhile
                 _fetch_parts(model, parts, progress)
                 _join_parts(model, parts)
@@ -48,7 +48,6 @@ def _lock(path: Path) -> Iterator[None]:
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-    path.unlink(missing_ok=True)
 
 
 def _fetch_parts(model: LocalModel, folder: Path, progress: FetchProgress | None) -> None:
