@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assay.cli import call
-from assay.core.errors import InputError, MissingExtraError
+from assay.core.errors import EngineError, InputError, MissingExtraError
 from assay.models.local import catalogue
 from assay.models.local.catalogue import LOCAL_MODELS, LocalModel, find_local_model
 from assay.models.local.fetch import FetchError, fetch_weights
@@ -104,6 +104,9 @@ def test_serving_needs_the_extra_and_the_weights(monkeypatch: pytest.MonkeyPatch
     if find_spec("xllamacpp"):
         with pytest.raises(InputError, match="`assay models fetch tiny` gets it"):
             LocalServer(MODEL, ServerSettings())
+        fetch_weights(MODEL)
+        with pytest.raises(EngineError, match="tiny cannot be served at a free port"):
+            LocalServer(MODEL, ServerSettings())  # these weights are no model
     monkeypatch.setattr("assay.models.local.server.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"assay-search\[llm\]"):
         LocalServer(MODEL, ServerSettings())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from assay.core.errors import InputError, MissingExtraError
+from assay.core.errors import EngineError, InputError, MissingExtraError
 from assay.models.local.catalogue import LocalModel
 
 HOST = "127.0.0.1"
@@ -51,11 +51,20 @@ def _start(model: LocalModel, settings: ServerSettings) -> Any:
     parameters.model_alias = {model.name}
     parameters.hostnames = [HOST]
     parameters.port = settings.port
+    parameters.cors_origins = f"http://{HOST}"  # pages of other sites must not use the model
     parameters.n_parallel = settings.clients
     parameters.n_ctx = settings.context * settings.clients
     parameters.n_threads_http = settings.clients + 2
+    parameters.ui = False
     parameters.verbosity = -1
     if settings.threads:
         parameters.cpuparams.n_threads = settings.threads
         parameters.cpuparams_batch.n_threads = settings.threads
-    return xllamacpp.Server(parameters)
+    try:
+        return xllamacpp.Server(parameters)
+    except RuntimeError as error:
+        where = f"port {settings.port}" if settings.port else "a free port"
+        raise EngineError(
+            f"{model.name} cannot be served at {where} ({error}): use another --port (0: any free one), or "
+            f"delete {model.path} and fetch it again"
+        ) from None
