@@ -43,6 +43,13 @@ class PoolFrame:
         """Where the pairs of each query begin and end."""
         return np.searchsorted(self.query, np.arange(len(self.query_ids) + 1))
 
+    def cut(self, depth: int) -> tuple[PoolFrame, Ints]:
+        """Return the frame of a smaller depth, and where its pairs are in this one."""
+        rows = np.flatnonzero(self.best_rank <= depth)
+        docs = [self.doc_ids[row] for row in rows.tolist()]
+        ranks = np.where(self.ranks[rows] <= depth, self.ranks[rows], 0)
+        return PoolFrame(self.runs, self.query_ids, self.query[rows], docs, ranks), rows
+
     def rows_of(self, query: int) -> slice:
         """The rows of the pairs of a query."""
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))

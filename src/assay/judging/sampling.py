@@ -17,6 +17,7 @@ from assay.core.arrays import Floats, Ints
 from assay.core.errors import InputError
 from assay.core.tables import Queries
 
+_BAND_ORDER = {"head": 0, "torso": 1, "tail": 2}
 ALLOCATIONS = ("equal", "proportional")
 
 
@@ -200,13 +201,13 @@ class Stratum(NamedTuple):
 def describe_strata(
     labels: Sequence[str], frequencies: Floats, probabilities: Mapping[int, float]
 ) -> list[Stratum]:
-    """Return the strata of a frame in the order of their names; `probabilities` are of the rows drawn."""
+    """Return the strata of a frame: head, torso, tail, else by name; `probabilities` are of rows drawn."""
     total = float(frequencies.sum())
     rows: dict[str, list[int]] = {}
     for row, label in enumerate(labels):
         rows.setdefault(label, []).append(row)
     strata = []
-    for name in sorted(rows):
+    for name in sorted(rows, key=lambda name: (_BAND_ORDER.get(name, 0), name)):
         chances = [probabilities[row] for row in rows[name] if row in probabilities]
         traffic = float(frequencies[rows[name]].sum()) / total if total else None
         ends = (min(chances), max(chances)) if chances else (None, None)

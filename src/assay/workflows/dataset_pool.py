@@ -12,6 +12,7 @@ import numpy as np
 
 from assay.core.arrays import Bools, Floats
 from assay.core.csv_rows import format_csv_row
+from assay.core.digests import DigestedRun
 from assay.core.errors import InputError, UndecidableError
 from assay.core.score_order import ScoreOrder
 from assay.core.suggestions import did_you_mean
@@ -31,7 +32,6 @@ from assay.judging.pooling import (
 )
 from assay.workflows.dataset_sample import write_recipe
 from assay.workflows.inputs import TableFiles
-from assay.workflows.recording import digest_runs, run_digest
 
 METHODS = ("depth", "stratified", "move-to-front", "bandit", "difference")
 DEFAULT_DEPTH, DEFAULT_RATE = 10, 120.0
@@ -61,6 +61,8 @@ class PoolRequest:
             )
         if self.method != "depth" and self.budget is None:
             raise InputError(f"--method {self.method} needs --budget N, the number of pairs to judge")
+        if self.depth < 1:
+            raise InputError(f"--depth must be 1 or more, found {self.depth}")
         for name, value in (("budget", self.budget), ("cutoff", self.cutoff), ("pairs-per-hour", self.rate)):
             if value is not None and value < 1:
                 raise InputError(f"--{name} must be 1 or more, found {value:g}")
@@ -103,35 +105,44 @@ class PoolResult:
 
 def pool_runs(request: PoolRequest) -> PoolResult:
     """Choose the pairs to judge and write them."""
-    runs = digest_runs(request.files.open_runs(), request.order)
-    tops = {run.name: read_top(request.order.apply(run), request.depth) for run in runs}
+    runs = [DigestedRun(run) for run in request.files.open_runs()]
+    deepest = max(request.depth, request.cutoff)  # Judged@k may look deeper than the pool
+    tops = {run.name: read_top(request.order.apply(run), deepest) for run in runs}
     qrels, queries = _read_known(request.files)
-    frame = build_pool_frame(tops, request.depth, None if queries is None else queries.ids)
-    grades = frame.grades(qrels)
-    judged = ~np.isnan(grades)
-    if judged.all():
-        raise UndecidableError(f"all {len(frame):,} pairs down to rank {request.depth} have labels already")
-    rng = np.random.default_rng(request.seed)
-    pool = shuffle_pairs(frame, _CHOICES[request.method](request, frame, grades, judged, rng), rng)
-    in_pool = np.zeros(len(frame), np.bool_)
-    in_pool[pool.rows] = True
-    digests = {f"run {run.name}": run_digest(run) for run in runs}
+    whole = build_pool_frame(tops, deepest, None if queries is None else queries.ids)
+    frame, places = whole.cut(request.depth)
+    judged = ~np.isnan(whole.grades(qrels))
+    pool = _choose(request, frame, qrels)
+    in_pool = np.zeros(len(whole), np.bool_)
+    in_pool[places[pool.rows]] = True
+    digests = {f"run {run.name}": run.digest for run in runs}
     digests |= {"qrels": qrels.digest} if qrels is not None else {}
+    count = int(judged[places].sum())
     result = PoolResult(
         frame,
         pool,
         request.method,
         request.cutoff,
         request.rate,
-        int(judged.sum()),
-        tuple(cost_by_depth(frame, judged, request.depth, request.cutoff, request.rate)),
-        tuple(cover_runs(frame, judged, in_pool, request.cutoff)),
-        _recipe(request, frame, pool, int(judged.sum()), digests),
+        count,
+        tuple(cost_by_depth(whole, judged, request.depth, request.cutoff, request.rate)),
+        tuple(cover_runs(whole, judged, in_pool, request.cutoff)),
+        _recipe(request, frame, pool, count, digests),
         request.output,
     )
     if request.output is not None:
         _write(result, request)
     return result
+
+
+def _choose(request: PoolRequest, frame: PoolFrame, qrels: Qrels | None) -> Pool:
+    """Return the pairs to judge in a random order."""
+    grades = frame.grades(qrels)
+    judged = ~np.isnan(grades)
+    if judged.all():
+        raise UndecidableError(f"all {len(frame):,} pairs down to rank {request.depth} have labels already")
+    rng = np.random.default_rng(request.seed)
+    return shuffle_pairs(frame, _CHOICES[request.method](request, frame, grades, judged, rng), rng)
 
 
 def _read_known(files: TableFiles) -> tuple[Qrels | None, Queries | None]:
@@ -186,7 +197,7 @@ _CHOICES: Mapping[str, _Choice] = {
 
 
 def _recipe(
-    request: PoolRequest, frame: PoolFrame, pool: Pool, judged: int, digests: Mapping[str, str | None]
+    request: PoolRequest, frame: PoolFrame, pool: Pool, judged: int, digests: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return how the pool was chosen."""
     has_chances = not np.isnan(pool.probabilities).any()
