@@ -118,7 +118,7 @@ def test_what_cannot_be_estimated_exits_with_3(folder: Path, capsys: pytest.Capt
     [
         (["--next", "-1"], "--next must be 0 or more"),
         (["-m", "nDCG@10"], "nDCG@10 needs a run"),
-        (["--pairs", "table.csv"], "inclusion_probability"),
+        (["--pairs", "table.csv"], "table.csv:2: expected a column doc_id"),
         (["--unit", "document"], "invalid choice: 'document'"),
     ],
 )

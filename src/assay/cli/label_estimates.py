@@ -31,6 +31,8 @@ def show_label_estimates(
             human=labels.human,
             measures=arguments.measure or defaults,
             by=arguments.by,
+            pairs=getattr(arguments, "pool", None),  # compare has no such options
+            population=getattr(arguments, "population", "queries"),
             level=arguments.level,
             seed=arguments.seed,
             order=score_order(arguments),

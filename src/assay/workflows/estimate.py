@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from assay.core.csv_rows import format_csv_row
 from assay.core.errors import InputError
+from assay.core.pair_probabilities import PairProbabilities
 from assay.core.score_order import ScoreOrder
 from assay.core.tables import Qrels, Run
-from assay.datasets import open_run, read
+from assay.datasets import open_run
 from assay.datasets.output_files import open_for_writing
+from assay.datasets.pool_files import read_pool
 from assay.evaluation.evaluate import DEFAULT_ORDER
 from assay.judging.estimate.estimates import LabelEstimate, LabelEstimates, estimate_from_labels
 from assay.judging.estimate.next_labels import NextPair
@@ -34,6 +36,7 @@ class EstimateRequest:
     pairs: str | None = None  # a pool with the inclusion probability of each labelled pair
     unit: str = "auto"
     is_fixed: bool = False
+    population: str = "queries"  # what means are of, if the query table has inclusion probabilities
     next_count: int = 10  # how many pairs to name that people should label next
     next_file: str | None = None  # where to write them, with the labelled pairs and their probabilities
     level: float = 0.95
@@ -114,6 +117,7 @@ def estimate(request: EstimateRequest, watch: RunWatch | None = None) -> Estimat
         request.by,
         documents=tables.documents,
         chances=_read_chances(request),
+        population=request.population,
         unit=request.unit,
         level=request.level,
         is_fixed=request.is_fixed,
@@ -135,15 +139,19 @@ def _read_human(request: EstimateRequest) -> Qrels:
 
 def _read_chances(request: EstimateRequest) -> Run | None:
     """Return the inclusion probabilities of a pool, or of the human labels if their file has them."""
-    columns = {"score": _CHANCE}
     if request.pairs:
-        return read(request.pairs, "run", columns=columns)
+        return _to_run(read_pool(request.pairs))
     if request.human == "-" or request.human.startswith("dataset:"):
         return None
     try:
-        return read(request.human, "run", columns=columns)
+        return _to_run(read_pool(request.human))
     except InputError:  # it has no such column
         return None
+
+
+def _to_run(pool: PairProbabilities) -> Run:
+    names = ("query_id", "doc_id", "score")
+    return Run(dict(zip(names, (list(pool.query_ids), list(pool.doc_ids), pool.probabilities), strict=True)))
 
 
 def _write_pool(pool: Sequence[NextPair], path: str) -> None:

@@ -203,6 +203,31 @@ def test_queries_that_only_people_labelled_are_left_out_and_counted() -> None:
     assert result.warnings == ["1 query has human labels and none of the model, and is left out"]
 
 
+def test_a_sample_of_queries_is_weighted_as_in_an_evaluation() -> None:
+    chances = [0.1 if number % 4 else 0.9 for number in range(len(MODEL))]
+    table = Queries({"query_id": list(MODEL), "inclusion_probability": chances})
+
+    def score(labels: Labels, measure: str) -> float:
+        result = evaluate(Qrels(labels), RUNS[0], [measure], table, population="queries")
+        return result.estimates[measure].value or 0.0
+
+    for measure, human in (("nDCG@10", some_queries(50)), ("P(rel=2)@5", some_pairs(0.3)), ("AP", HUMAN)):
+        result = estimate_from_labels(
+            Qrels(MODEL), Qrels(human), RUNS[:1], [measure], table, population="queries"
+        )
+        e = only(result.estimates).estimate
+        assert e.model_only.value == pytest.approx(score(MODEL, measure))
+        is_complete = human is HUMAN
+        assert e.combined.value == pytest.approx(score(HUMAN, measure), abs=1e-9 if is_complete else 0.06)
+
+
+def test_pairs_of_the_pool_without_a_human_label_are_counted() -> None:
+    human, pool = some_pairs(0.2), {q: dict.fromkeys(docs, 0.2) for q, docs in HUMAN.items()}
+    result = estimate_from_labels(Qrels(MODEL), Qrels(human), measures=["grade"], chances=Run(pool))
+    missing = sum(map(len, HUMAN.values())) - sum(map(len, human.values()))
+    assert result.warnings[0].startswith(f"{missing:,} pairs of the pool have no human label")
+
+
 def test_wrong_use_says_what_is_expected() -> None:
     model, human = Qrels(MODEL), Qrels(some_queries(20))
     with pytest.raises(MeasureError, match=r"nDCG@10 needs a run; without one, expected grade"):

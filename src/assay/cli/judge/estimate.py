@@ -8,6 +8,7 @@ from assay.cli.inputs import add_inputs, add_score_order, score_order, table_fil
 from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format, add_intervals, add_slices
 from assay.cli.progress import watch_run
+from assay.evaluation.query_weights import POPULATIONS
 from assay.views.estimate import FORMATS, render_estimates
 from assay.workflows.estimate import UNITS, EstimateRequest, estimate
 
@@ -55,6 +56,7 @@ def add_estimate_options(part: argparse.ArgumentParser) -> None:
     """Add the options that say how the labels of people were drawn, and which to collect next."""
     part.add_argument(
         "--pairs",
+        "--pool",
         metavar="POOL",
         help="a table query_id, doc_id, inclusion_probability: the chance of each labelled pair to be "
         "chosen; the file of the human labels may have this column, too",
@@ -64,6 +66,13 @@ def add_estimate_options(part: argparse.ArgumentParser) -> None:
         choices=UNITS,
         default="auto",
         help="what was drawn at random: whole queries or single pairs (default: as the labels show)",
+    )
+    part.add_argument(
+        "--population",
+        choices=POPULATIONS,
+        default="queries",
+        help="with a column inclusion_probability in the query table: means of all different queries "
+        "(queries), of all issued ones (traffic), or of all judged ones equally (judged) (default: queries)",
     )
     part.add_argument(
         "--fixed",
@@ -91,6 +100,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
             pairs=arguments.pairs,
             unit=arguments.unit,
             is_fixed=arguments.fixed,
+            population=arguments.population,
             next_count=arguments.next,
             next_file=arguments.output,
             level=arguments.level,

@@ -13,6 +13,7 @@ from assay.core.arrays import Bools, Ints
 from assay.core.errors import InputError, UndecidableError
 from assay.core.groups import RunBlocks
 from assay.core.tables import Documents, Qrels, Queries, Run
+from assay.evaluation.query_weights import read_weights
 from assay.evaluation.slices import Slice, make_slices
 from assay.judging.estimate.next_labels import NextLabels, choose_next
 from assay.judging.estimate.pairs import LabelledPairs, join_labels
@@ -84,6 +85,7 @@ class LabelEstimates:
     pairs: LabelledPairs
     level: float
     is_fixed: bool
+    sample_warnings: Sequence[str] = ()
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -95,6 +97,12 @@ class LabelEstimates:
             texts.append(
                 f"{subject} human labels and none of the model, and {'is' if count == 1 else 'are'} left out"
             )
+        texts += self.sample_warnings
+        if self.pairs.unlabelled_in_pool:
+            texts.append(
+                f"{self.pairs.unlabelled_in_pool:,} pairs of the pool have no human label: they are taken as "
+                "missing at random"
+            )
         return list(dict.fromkeys(filter(None, texts)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +112,7 @@ class LabelEstimates:
             "differences": [e.to_dict() for e in self.differences],
             "judge_next": self.next_labels.to_list(),
             "level": self.level,
-            "population": "fixed" if self.is_fixed else "sampled",
+            "is_fixed": self.is_fixed,
             "warnings": self.warnings,
         }
 
@@ -119,6 +127,7 @@ def estimate_from_labels(
     *,
     documents: Documents | None = None,
     chances: Run | None = None,
+    population: str = "judged",
     unit: str = "auto",
     level: float = 0.95,
     is_fixed: bool = False,
@@ -128,7 +137,8 @@ def estimate_from_labels(
     """Estimate measures of runs, or of the pairs if there are no runs, from labels of a model and of people.
 
     `chances` has the chance of each labelled pair to be chosen as its score. `unit`: query or pair, the unit
-    that was drawn at random; auto: as the labels show. `is_fixed`: the result is for these queries only.
+    that was drawn at random; auto: as the labels show. `population`: what the mean is of, if the query table
+    is a sample (see `evaluate`). `is_fixed`: the result is for these queries only.
 
     >>> model = Qrels({f"q{i}": {"a": i % 3, "b": i % 2} for i in range(60)})
     >>> human = Qrels({f"q{i}": {"a": i % 3, "b": 0} for i in range(0, 60, 2)})
@@ -137,7 +147,8 @@ def estimate_from_labels(
     ('queries', 30)
     """
     _check_options(unit, level)
-    pairs = join_labels(model, human, chances)
+    weights = read_weights(queries, model.query_ids, population)
+    pairs = join_labels(model, human, chances, weights)
     differences: list[TargetValues] = []
     if runs:
         targets, differences = run_values(pairs, runs, measures or RUN_MEASURES)
@@ -150,7 +161,15 @@ def estimate_from_labels(
     next_labels = choose_next(
         pairs, [(e.target, e.sampling, e.estimate) for e in single + differing], next_count, seed
     )
-    return LabelEstimates(tuple(single), tuple(differing), next_labels, pairs, level, is_fixed)
+    return LabelEstimates(
+        tuple(single),
+        tuple(differing),
+        next_labels,
+        pairs,
+        level,
+        is_fixed,
+        weights.warnings if weights else (),
+    )
 
 
 def _check_options(unit: str, level: float) -> None:

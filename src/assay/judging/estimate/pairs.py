@@ -11,6 +11,7 @@ import polars as pl
 from assay.core.arrays import Bools, Floats, Ints
 from assay.core.errors import InputError, UndecidableError
 from assay.core.tables import Qrels, Run
+from assay.evaluation.query_weights import QueryWeights
 
 _KEY = ["query_id", "doc_id"]
 
@@ -23,6 +24,7 @@ class LabelledPairs:
     model: Ints  # the model's grade, -1 if it has none
     human: Ints  # the grade of people, -1 if there is none
     chances: Floats | None  # the chance of each pair to be labelled by people; NaN: unknown
+    query_weights: Floats  # how many queries each stands for; 0: it is left out
     other_queries: int  # queries that only people labelled, left out
 
     @property
@@ -47,6 +49,11 @@ class LabelledPairs:
         return (self.model >= 0) & (self.human >= 0)
 
     @cached_property
+    def unlabelled_in_pool(self) -> int:
+        """How many pairs have a known chance to be labelled, and no human label."""
+        return 0 if self.chances is None else int((~np.isnan(self.chances) & (self.human < 0)).sum())
+
+    @cached_property
     def pair_counts(self) -> Ints:
         """How many pairs of each query the model labelled."""
         return np.bincount(self.query[self.has_model], minlength=len(self.query_ids))
@@ -57,10 +64,13 @@ class LabelledPairs:
         return np.bincount(self.query[self.has_both], minlength=len(self.query_ids))
 
 
-def join_labels(model: Qrels, human: Qrels, chances: Run | None = None) -> LabelledPairs:
+def join_labels(
+    model: Qrels, human: Qrels, chances: Run | None = None, queries: QueryWeights | None = None
+) -> LabelledPairs:
     """Join the labels of a model and of people; a grade below 0 is no label.
 
-    `chances` has the chance of each pair to be labelled by people as its score.
+    `chances` has the chance of each pair to be labelled by people as its score. `queries` has the weights
+    of the queries of `model`, if these are a sample with unequal chances.
 
     >>> pairs = join_labels(Qrels({"q": {"a": 2, "b": 0}}), Qrels({"q": {"b": 1}}))
     >>> pairs.model.tolist(), pairs.human.tolist()
@@ -85,7 +95,19 @@ def join_labels(model: Qrels, human: Qrels, chances: Run | None = None) -> Label
     ]
     numbers = frame["score"].fill_null(np.nan).to_numpy()[order] if chances is not None else None
     other = right["query_id"].n_unique() - known["query_id"].n_unique()
-    return LabelledPairs(table, grades[0], grades[1], numbers, other)
+    weights = _weights(model, table, queries)
+    return LabelledPairs(table, grades[0], grades[1], numbers, weights, other)
+
+
+def _weights(model: Qrels, table: Qrels, queries: QueryWeights | None) -> Floats:
+    """Return the weight of each query of the joined table."""
+    if queries is None:
+        return np.ones(len(table.query_ids))
+    numbers = queries.sample.weights if queries.sample is not None else np.ones(len(queries.rows))
+    by_query = {
+        model.query_ids[row]: x for row, x in zip(queries.rows.tolist(), numbers.tolist(), strict=True)
+    }
+    return np.array([by_query.get(query, 0.0) for query in table.query_ids])
 
 
 def _check_chances(frame: pl.DataFrame) -> pl.DataFrame:

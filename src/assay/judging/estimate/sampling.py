@@ -54,7 +54,7 @@ def detect_sampling(pairs: LabelledPairs, target: TargetValues, unit: str = "aut
 
 
 def _sampled_queries(pairs: LabelledPairs, target: TargetValues, complete: Bools, partial: int) -> Sampling:
-    chances = _query_chances(pairs, complete)
+    chances = _query_chances(pairs, target, complete)
     distance = 0.0 if chances is not None else _query_distance(target.model, complete)
     warning = ""
     if abs(distance) > _FAR:
@@ -66,11 +66,11 @@ def _sampled_queries(pairs: LabelledPairs, target: TargetValues, complete: Bools
     return Sampling(QUERIES, complete, partial, chances, warning)
 
 
-def _query_chances(pairs: LabelledPairs, complete: Bools) -> Floats | None:
+def _query_chances(pairs: LabelledPairs, target: TargetValues, complete: Bools) -> Floats | None:
     """Return the chance of each query to be labelled; None if no chance is below 1."""
-    if pairs.chances is None:
+    if pairs.chances is None or complete.all():
         return None
-    known = ~np.isnan(pairs.chances) & pairs.has_both
+    known = ~np.isnan(pairs.chances) & pairs.has_both & target.needed
     lowest, highest = np.full(len(complete), np.inf), np.zeros(len(complete))
     np.minimum.at(lowest, pairs.query[known], pairs.chances[known])
     np.maximum.at(highest, pairs.query[known], pairs.chances[known])

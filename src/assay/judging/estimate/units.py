@@ -30,6 +30,7 @@ def build_units(
 
     `clusters` numbers the queries of all strata, for values of runs that are corrected pair by pair.
     """
+    queries = queries & (pairs.query_weights > 0)
     if sampling.kind == QUERIES:
         return _query_units(pairs, target, sampling, queries)
     if sampling.kind == PAIRS_OF_QUERIES:
@@ -48,11 +49,15 @@ def _query_units(
 
 
 def _totals(pairs: LabelledPairs, target: TargetValues, values: Floats) -> _Totals:
-    """Return the value of each query with the number of its pairs, or with 1 if it is defined, else 0."""
+    """Return the value of each query with the number of its pairs, or with 1 if it is defined, else 0.
+
+    Both are multiplied by the number of queries that the query stands for.
+    """
+    weights = pairs.query_weights
     if target.is_of_pairs:
-        return _Totals(values, pairs.pair_counts.astype(np.float64))
+        return _Totals(weights * values, weights * pairs.pair_counts)
     is_defined = ~np.isnan(values)
-    return _Totals(np.where(is_defined, values, 0.0), is_defined.astype(np.float64))
+    return _Totals(weights * np.where(is_defined, values, 0.0), weights * is_defined)
 
 
 def _expanded_query_units(pairs: LabelledPairs, target: TargetValues, queries: Bools) -> LabelledUnits | None:
@@ -61,7 +66,7 @@ def _expanded_query_units(pairs: LabelledPairs, target: TargetValues, queries: B
     assert target.model_parts is not None
     drawn = (pairs.labelled_counts > 0) & queries
     rows = pairs.has_both & target.needed
-    factors = pairs.pair_counts / np.maximum(pairs.labelled_counts, 1)
+    factors = pairs.query_weights * pairs.pair_counts / np.maximum(pairs.labelled_counts, 1)
     population = _totals(pairs, target, target.model)
     human, model = (
         _Totals(factors * np.bincount(pairs.query[rows], parts[rows], len(factors)), population.sizes)
@@ -111,10 +116,12 @@ def _pair_units(
     drawn = np.flatnonzero(pairs.has_both[domain])
     if not len(drawn):
         return None
-    scale = 1.0 if target.is_of_pairs else len(domain) / int(queries.sum())
-    rows, reach = domain[drawn], target.reach[domain] * scale
+    weights = pairs.query_weights[pairs.query[domain]]
+    total = float((weights if target.is_of_pairs else pairs.query_weights[queries]).sum())
+    scales, rows = weights * len(domain) / total, domain[drawn]
     chances = None if sampling.chances is None else sampling.chances[rows]
-    human, model = target.human_parts[rows] * scale, target.model_parts[domain] * scale
+    human, model = target.human_parts[rows] * scales[drawn], target.model_parts[domain] * scales
+    reach = target.reach[domain] * scales
     share = _slope_on(reach[drawn], human, chances)
     model_share = _slope_on(reach, model, None)
     population = model - model_share * reach
@@ -125,7 +132,7 @@ def _pair_units(
         chances=chances,
         offset=share * float(reach.mean()),
         model_offset=model_share * float(reach.mean()),
-        weight=float(len(domain) if target.is_of_pairs else queries.sum()),
+        weight=total,
         offsets=share * reach,
         rows=drawn,
         clusters=None if target.is_of_pairs else clusters[pairs.query[domain]],
