@@ -1,5 +1,6 @@
 """Query tables and raw logs."""
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -74,3 +75,20 @@ def test_the_queries_of_a_folder_are_read() -> None:
 def test_wrong_files_say_what_is_expected(tmp_path: Path, name: str, text: str, problem: str) -> None:
     with pytest.raises(FormatError, match=problem):
         read_text(tmp_path, name, text)
+
+
+def test_a_ubi_log_is_recognised(tmp_path: Path) -> None:
+    query = {"client_id": "c", "timestamp": "2026-01-01T00:00:00Z", "query_response_id": "r"}
+    rows = [
+        {**query, "query_id": str(i), "user_query": "vpn", "query_response_hit_ids": []} for i in range(3)
+    ]
+    log = read_text(tmp_path, "ubi.ndjson", "\n".join(map(json.dumps, rows)))
+    assert (log.queries.columns["text"], log.frequencies.tolist()) == (["vpn"], [3])
+    assert log.queries.columns["results"] == [0]
+
+
+def test_a_published_ubi_log_is_counted_by_query(shared: Path) -> None:
+    log = read_query_log(str(shared / "ubi" / "ubi_queries_events.ndjson"))
+    assert log.is_log
+    assert log.frequencies.sum() == log.rows
+    assert len(log.queries) < log.rows

@@ -7,6 +7,7 @@ frequency is the sum of their counts, its id follows from the text, and `at` is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from assay.datasets.detection import detect_format
 from assay.datasets.input_files import LONGEST_TEXT, InputFile
 from assay.datasets.jsonl import read_rows
 from assay.datasets.query_list import query_id
+from assay.datasets.ubi import read_events
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "query_id": Queries.aliases["query_id"],
@@ -31,6 +33,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "results": ("result_count", "num_results", "n_results", "total_hits", "hits", "query_response_hit_ids"),
     "at": ("timestamp", "time", "datetime", "date"),
 }
+_UBI_MARKS = (b'"action_name"', b'"ubi_queries"', b'"query_response_id"')
 _Columns = dict[str, list[Any]]
 
 
@@ -42,11 +45,19 @@ class QueryLog(NamedTuple):
     rows: int
     is_log: bool  # whether each row was an issued query
     has_frequencies: bool
+    problems: int = 0  # irregular records of a UBI log
 
 
-def read_query_log(path: str, columns: Mapping[str, str] | None = None) -> QueryLog:
-    """Return the queries of a table, a collection or a log; `columns` is {our name: name in the file}."""
+def read_query_log(path: str, columns: Mapping[str, str] | None = None, is_ubi: bool = False) -> QueryLog:
+    """Return the queries of a table, a collection or a log; `columns` is {our name: name in the file}.
+
+    UBI events are recognised in JSON lines; `is_ubi` reads any other file of them.
+    """
+    if is_ubi or path.lower().endswith(".zip"):
+        return _read_ubi(path)
     source = InputFile(path)
+    if _looks_like_ubi(source):
+        return _read_ubi(path)
     values = _read_columns(source, columns or {})
     if values is None:
         return query_log_of_table(read(path, "queries", columns=columns), source.label)
@@ -54,6 +65,28 @@ def read_query_log(path: str, columns: Mapping[str, str] | None = None) -> Query
     if ids is None or None in ids or len(set(map(str, ids))) < len(ids):
         return _group_rows(values, source.label)
     return query_log_of_table(Queries(values), source.label)
+
+
+def _looks_like_ubi(source: InputFile) -> bool:
+    if source.path == "-" or os.path.isdir(source.path) or ":" in source.path:
+        return False
+    head = source.head(1 << 16)
+    return head.lstrip().startswith(b"{") and any(mark in head for mark in _UBI_MARKS)
+
+
+def _read_ubi(path: str) -> QueryLog:
+    """Return the queries of a UBI log, each issued once for each query_id."""
+    events = read_events(path)
+    issued = events.queries.filter(events.queries["user_query"].is_not_null())
+    texts = issued["user_query"].to_list()
+    if not texts:
+        raise FormatError("expected queries with user_query, found only events", path)
+    times = [None if at is None else at.isoformat() for at in issued["at"].to_list()]
+    results = [None if hits is None else len(hits) for hits in issued["hit_ids"].to_list()]
+    values: _Columns = {"text": texts, "at": times}
+    values |= {"results": results} if any(count is not None for count in results) else {}
+    problems = sum(problem.count for problem in events.problems)
+    return _group_rows(values, path)._replace(problems=problems)
 
 
 def _read_columns(source: InputFile, columns: Mapping[str, str]) -> _Columns | None:

@@ -93,6 +93,7 @@ class SampleRequest:
     run: str | None = None  # for hard queries and those without results
     below: float | None = None  # the highest score of a hard query
     columns: Mapping[str, str] = field(default_factory=dict)
+    is_ubi: bool = False  # whether the source is a log of UBI events
     precision: PrecisionRequest = PrecisionRequest()
 
     def __post_init__(self) -> None:
@@ -142,7 +143,7 @@ class QuerySample:
 
 def sample_queries(request: SampleRequest) -> QuerySample:
     """Draw a sample and write its folder."""
-    log = read_query_log(request.source, request.columns)
+    log = read_query_log(request.source, request.columns, request.is_ubi)
     _check_source(request, log)
     families = _families(request, log.queries)
     whole = build_frame(log.queries, log.frequencies, families)
@@ -160,6 +161,7 @@ def sample_queries(request: SampleRequest) -> QuerySample:
         "families": len(whole),
         "frame": len(frame),
         "sample": len(queries),
+        "problems": log.problems,
     }
     recipe = _recipe(request, log, queries, counts, population)
     sample = QuerySample(

@@ -63,6 +63,12 @@ def _add_sample_options(part: argparse.ArgumentParser) -> None:
     _add_hard_options(part)
     _add_precision_options(part)
     add_columns(part, "query_id, text, frequency, results or at")
+    part.add_argument(
+        "--from",
+        dest="source_format",
+        choices=("ubi",),
+        help="QUERIES is a log of UBI events; JSON lines of them are recognised",
+    )
     add_format(part, FORMATS)
 
 
@@ -158,6 +164,10 @@ def _sample(arguments: argparse.Namespace) -> int:
         arguments.format,
         lambda style: render_sample(result.counts, result.population, result.strata, result.plan, style),
     )
+    if problems := result.counts["problems"]:
+        print(
+            f"{problems:,} records of the log are irregular: assay online metrics lists them", file=sys.stderr
+        )
     note = "nothing was written: -o FOLDER writes the sample" if result.folder is None else None
     print(note or f"{result.folder}: queries.jsonl, recipe.json", file=sys.stderr)
     return 0
@@ -184,6 +194,7 @@ def _sample_request(arguments: argparse.Namespace, precision: PrecisionRequest) 
             k: _json_or_text(v) for k, v in pairs(arguments.encoder_setting, "encoder-setting")
         },
         columns=dict(pairs(arguments.columns, "columns")),
+        is_ubi=arguments.source_format == "ubi",
         precision=precision,
     )
 
