@@ -1,11 +1,13 @@
 """A dashboard over a store with experiments, as a browser calls it."""
 
+import re
 from pathlib import Path
 
 from starlette.testclient import TestClient
 
 from assay.web.access import Access
 from assay.web.app import create_app
+from assay.workflows.annotation import CreateProjectRequest, create_project
 from assay.workflows.evaluate import EvaluateRequest, evaluate
 from assay.workflows.inputs import TableFiles
 from assay.workflows.recording import SaveRequest
@@ -40,3 +42,29 @@ def save_experiments(folder: Path, queries: int = 6) -> Path:
 def open_dashboard(store: Path) -> TestClient:
     """Return a client of the dashboard of a store, for one person on this machine."""
     return TestClient(create_app(Access(str(store))), base_url="http://127.0.0.1:8765")
+
+
+def token_of(client: TestClient, path: str = "/experiments") -> dict[str, str]:
+    """Return the header that a change must carry, as the pages of the dashboard send it."""
+    match = re.search(r'"X-CSRF-Token": "([^"]+)"', client.get(path).text)
+    assert match is not None
+    return {"X-CSRF-Token": match[1]}
+
+
+def create_annotation_project(folder: Path, store: Path, per_pair: int = 2) -> None:
+    """Create the project `shop` with the four judged pairs of two queries."""
+    grades = ["0 not relevant", "1 related", "2 answers it"]
+    (folder / "pairs.jsonl").write_text(
+        "".join(f'{{"query_id": "q{n}", "doc_id": "{d}"}}\n' for n in range(2) for d in "ab")
+    )
+    create_project(
+        CreateProjectRequest(
+            name="shop",
+            pairs=str(folder / "pairs.jsonl"),
+            grades=grades,
+            per_pair=per_pair,
+            queries=str(folder / "queries.jsonl"),
+            documents=str(folder / "documents.jsonl"),
+            store=str(store),
+        )
+    )

@@ -116,10 +116,14 @@ def _add_error_pages(app: FastAPI) -> None:
         problems = (f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
         return _error_response(request, 422, "; ".join(problems))
 
+    def fault(request: Request, error: Exception) -> Response:
+        return _error_response(request, 500, "the log of the server says where it happened; please report it")
+
     handlers: dict[type[Exception], Callable[[Request, Exception], Response]] = {
         AssayError: assay_error,
         HTTPException: http_error,
         RequestValidationError: wrong_parameters,
+        Exception: fault,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)

@@ -1,0 +1,182 @@
+"""Judge the pairs of a project: one pair at a time, one key for each grade."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from assay.core.errors import InputError
+from assay.judging.annotation.project import default_keys
+from assay.views.annotation import describe_refusal
+from assay.web.page import Action, Context, Page, Parameters, Result, Role, View
+from assay.workflows.annotation import (
+    CannotRateRequest,
+    ListProjectsRequest,
+    PairRequest,
+    ProjectList,
+    RaterRequest,
+    RaterTurn,
+    SaveLabelRequest,
+    cannot_rate,
+    later,
+    list_projects,
+    next_assignment,
+    save_label,
+    skip,
+    undo,
+)
+
+_REASONS = (
+    "I do not understand the query",
+    "I cannot read the document",
+    "There is not enough to go by",
+)
+
+
+class ProjectsParameters(Parameters):
+    """All projects are shown."""
+
+
+class TurnParameters(Parameters):
+    """The project and the rater."""
+
+    name: str = ""  # part of the path
+    rater: str = ""
+    answer: str = ""  # what was right, after a training pair
+
+
+class PairForm(Parameters):
+    """The pair that a rater acts on."""
+
+    name: str = ""  # part of the path
+    rater: str = ""
+    pair: int
+
+
+class GradeForm(PairForm):
+    """The grade of a pair."""
+
+    grade: float
+    note: str = ""
+
+
+class ReasonForm(PairForm):
+    """Why a pair cannot be rated."""
+
+    reason: str
+
+
+class RaterForm(Parameters):
+    """A rater of a project."""
+
+    name: str = ""  # part of the path
+    rater: str = ""
+
+
+def read_projects(context: Context, parameters: ProjectsParameters) -> ProjectList:
+    """Return the projects with their progress."""
+    return list_projects(ListProjectsRequest(store=context.store))
+
+
+def present_projects(context: Context, value: ProjectList, parameters: ProjectsParameters) -> View:
+    """Return the projects, open ones first."""
+    projects = sorted(value.projects, key=lambda progress: progress.closed_at is not None)
+    return View("Annotate", "assay judge projects", {"projects": projects, "user": context.user})
+
+
+class NoRater:
+    """What is shown before a rater has given a name."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return that a name is missing."""
+        return {"rater": None}
+
+
+def read_turn(context: Context, parameters: TurnParameters) -> RaterTurn | NoRater:
+    """Return the pair that the rater judges next."""
+    rater = _rater(context, parameters.rater)
+    if not rater:
+        return NoRater()
+    return next_assignment(RaterRequest(name=parameters.name, rater=rater, store=context.store))
+
+
+def present_turn(context: Context, value: RaterTurn | NoRater, parameters: TurnParameters) -> View:
+    """Return the pair, the grades with their keys, and the progress."""
+    name, base = parameters.name, f"/annotate/{quote(parameters.name, safe='')}"
+    if isinstance(value, NoRater):
+        return View(name, f"assay judge work {name}", {"turn": None, "base": base, "name": name})
+    parts = {
+        "turn": value,
+        "name": name,
+        "base": base,
+        "grade_keys": list(default_keys(value.grades).items()),
+        "reasons": _REASONS,
+        "answer": parameters.answer,
+        "refusal": describe_refusal(value.refusal, value.name) if value.refusal else "",
+    }
+    return View(f"Annotate {name}", f"assay judge work {name} --rater {value.rater}", parts)
+
+
+def _rater(context: Context, rater: str) -> str:
+    """Return who judges: the person who is logged in, or without a login the name that was given."""
+    return context.user or rater.strip()
+
+
+def _pair(context: Context, form: PairForm) -> dict[str, Any]:
+    rater = _rater(context, form.rater)
+    if not rater:
+        raise InputError("expected the name of a rater, found none")
+    return {"name": form.name, "rater": rater, "pair": form.pair, "store": context.store}
+
+
+def _next(form: PairForm | RaterForm, message: str = "", answer: str = "") -> Result:
+    values = {key: value for key, value in (("rater", form.rater), ("answer", answer)) if value}
+    return Result(f"/annotate/{quote(form.name, safe='')}?{urlencode(values)}", message)
+
+
+def _save_label(context: Context, form: GradeForm) -> Result:
+    saved = save_label(SaveLabelRequest(**_pair(context, form), grade=form.grade, note=form.note))
+    answer = "" if saved.answer is None else f"the right grade is {saved.answer:g}. {saved.answer_note}"
+    return _next(form, f"saved {form.grade:g}", answer)
+
+
+def _cannot_rate(context: Context, form: ReasonForm) -> Result:
+    cannot_rate(CannotRateRequest(**_pair(context, form), reason=form.reason))
+    return _next(form, "saved that the pair cannot be rated")
+
+
+def _skip(context: Context, form: PairForm) -> Result:
+    skip(PairRequest(**_pair(context, form)))
+    return _next(form, "left to other raters")
+
+
+def _later(context: Context, form: PairForm) -> Result:
+    later(PairRequest(**_pair(context, form)))
+    return _next(form, "set aside")
+
+
+def _undo(context: Context, form: RaterForm) -> Result:
+    undo(RaterRequest(name=form.name, rater=_rater(context, form.rater), store=context.store))
+    return _next(form, "taken back")
+
+
+PAGES = (
+    Page(
+        "/annotate",
+        "Annotate",
+        "projects.html",
+        read_projects,
+        present_projects,
+        ProjectsParameters,
+        Role.JUDGE,
+        "A",
+    ),
+    Page("/annotate/{name}", "", "annotate.html", read_turn, present_turn, TurnParameters, Role.JUDGE),
+)
+ACTIONS = (
+    Action("/annotate/{name}/grade", GradeForm, _save_label, Role.JUDGE),
+    Action("/annotate/{name}/cannot-rate", ReasonForm, _cannot_rate, Role.JUDGE),
+    Action("/annotate/{name}/skip", PairForm, _skip, Role.JUDGE),
+    Action("/annotate/{name}/later", PairForm, _later, Role.JUDGE),
+    Action("/annotate/{name}/undo", RaterForm, _undo, Role.JUDGE),
+)

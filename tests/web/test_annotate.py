@@ -1,0 +1,73 @@
+"""The page Annotate: a rater judges pairs, and every action is saved."""
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from assay.workflows.annotation import project_judgments
+from tests.web.dashboards import create_annotation_project, open_dashboard, save_experiments, token_of
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    store = save_experiments(tmp_path)
+    create_annotation_project(tmp_path, store)
+    return store
+
+
+@pytest.fixture
+def client(store: Path) -> TestClient:
+    client = open_dashboard(store)
+    client.headers.update(token_of(client))
+    return client
+
+
+def pair_of(client: TestClient, rater: str = "rater 1") -> int:
+    turn = client.get("/annotate/shop.json", params={"rater": rater}).json()
+    return int(turn["assignment"]["pair"])
+
+
+def test_projects_are_listed_with_their_progress(client: TestClient) -> None:
+    page = client.get("/annotate").text
+    assert 'data-href="/annotate/shop"' in page
+    assert client.get("/annotate.json").json()["projects"][0]["wanted"] == 8
+
+
+def test_a_rater_without_a_name_is_asked_for_it(client: TestClient) -> None:
+    assert "Who judges?" in client.get("/annotate/shop").text
+
+
+def test_grades_are_saved_until_all_pairs_are_judged(client: TestClient, store: Path) -> None:
+    for grade in (0, 1, 2, 2):
+        form = {"rater": "rater 1", "pair": str(pair_of(client)), "grade": str(grade)}
+        page = client.post("/annotate/shop/grade", data=form)
+        assert page.status_code == 200, page.text
+    assert "rater 1 · 4 judged" in page.text
+    judgments = project_judgments("shop", str(store))
+    assert sorted(judgments.frame["grade"].to_list()) == [0, 1, 2, 2]
+    assert set(judgments.judges) == {"rater 1"}
+
+
+def test_a_pair_that_cannot_be_rated_keeps_the_reason(client: TestClient, store: Path) -> None:
+    form = {"rater": "rater 1", "pair": str(pair_of(client)), "reason": "no text"}
+    client.post("/annotate/shop/cannot-rate", data=form)
+    frame = project_judgments("shop", str(store)).frame
+    assert frame.select("grade", "note").rows() == [(None, "no text")]
+
+
+def test_a_pair_is_set_aside_skipped_and_taken_back(client: TestClient) -> None:
+    first = pair_of(client)
+    client.post("/annotate/shop/later", data={"rater": "rater 1", "pair": str(first)})
+    second = pair_of(client)
+    client.post("/annotate/shop/skip", data={"rater": "rater 1", "pair": str(second)})
+    assert pair_of(client) not in (first, second)
+    client.post("/annotate/shop/undo", data={"rater": "rater 1"})
+    assert pair_of(client) == second
+
+
+def test_a_grade_that_the_project_does_not_have_is_refused(client: TestClient) -> None:
+    form = {"rater": "rater 1", "pair": str(pair_of(client)), "grade": "7"}
+    response = client.post("/annotate/shop/grade", data=form)
+    assert response.status_code == 400
+    assert "found 7" in response.text
