@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assay.core.errors import InputError
+from assay.core.errors import InputError, StoreError
 from assay.models.ask_all import AskOptions, Replies, ask_all
 from assay.models.language_model import LanguageModel, Message, ReplyParameters
 from assay.models.registry import load_language_model
@@ -117,6 +117,18 @@ def test_a_request_that_was_cut_off_counts_as_spent_at_its_highest_cost(tmp_path
             assert journal.reserve("cut off", 0.5, budget=1.0)
         replies = ask(model, tmp_path, requests(1), budget=0.5)
     assert (replies.unanswered, replies.possible_cost, replies.stopped_by) == (1, 0.5, "budget")
+
+
+def test_nothing_more_is_sent_once_a_reply_cannot_be_recorded(tmp_path: Path) -> None:
+    class FullDisk(ReplyJournal):
+        def put(self, *values: Any) -> None:
+            raise StoreError("no space")
+
+    with endpoint() as (model, server):
+        journal = FullDisk(tmp_path, "m", {})
+        with journal.open(), pytest.raises(StoreError, match="no space"):
+            ask_all(model, requests(50), journal, AskOptions(workers=2))
+        assert len(server.bodies) <= 3
 
 
 def test_wrong_options_are_refused() -> None:

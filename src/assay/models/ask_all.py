@@ -103,6 +103,7 @@ class _Session:
         self.answered: dict[str, RecordedReply] = {}
         self.failures: dict[str, RemoteError] = {}
         self.failures_in_a_row, self.stopped_by = 0, ""
+        self.error: BaseException | None = None  # of a thread
         self.begin = time.monotonic()
         self._remaining: Iterator[str] = iter([key for key in self.requests if key not in self.known])
         self._lock, self._stop, self._ended = Lock(), Event(), SimpleQueue[BaseException | None]()
@@ -124,16 +125,18 @@ class _Session:
                     watch(self._progress())
         finally:
             self._close(count)
+        if self.error is not None:
+            raise self.error
 
     def _wait(self, seconds: float) -> int:
-        """Wait for the end of a thread; return 1 if one ended, and raise what ended it."""
+        """Wait for the end of a thread; return 1 if one ended."""
         try:
             error = self._ended.get(timeout=max(0.0, seconds))
         except Empty:
             return 0
-        if error is not None:
+        if error is not None:  # such as a full disk: nothing more can be recorded
             self._stop.set()
-            raise error
+            self.error = self.error or error
         return 1
 
     def _close(self, count: int) -> None:
