@@ -234,3 +234,19 @@ def test_wrong_splits_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         code, _, err = call_dataset(capsys, "split", *argv)
         assert (code, problem in err) == (2, True), err
+
+
+def test_saved_experiments_are_pooled_like_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.qrels").write_text("q1 0 d3 1\n")
+    saved = ["a.run", "-m", "RR", "--save", "old", "--store", "store"]
+    assert run(["eval", "a.qrels", *saved]) == 0
+    capsys.readouterr()
+    data = call_json(
+        capsys, "pool", "experiment:old", "b.run", "--depth", "5", "--store", "store", "-o", "p.jsonl"
+    )
+    files = call_json(capsys, "pool", "a.run", "b.run", "--depth", "5", "-o", "f.jsonl")
+    assert data["coverage"]["depths"][-1]["pairs"] == files["coverage"]["depths"][-1]["pairs"]
+    code, _, err = call_dataset(capsys, "pool", "experiment:old", "--depth", "50", "--store", "store")
+    assert (code, "the first 20 documents" in err) == (2, True)
+    code, _, err = call_dataset(capsys, "pool", "experiment:other", "--store", "store")
+    assert code == 2

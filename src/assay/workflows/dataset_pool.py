@@ -12,7 +12,6 @@ import numpy as np
 
 from assay.core.arrays import Bools, Floats
 from assay.core.csv_rows import format_csv_row
-from assay.core.digests import DigestedRun
 from assay.core.errors import InputError, UndecidableError
 from assay.core.score_order import ScoreOrder
 from assay.core.suggestions import did_you_mean
@@ -27,11 +26,11 @@ from assay.judging.pooling import (
     build_pool_frame,
     pool_by_depth,
     pool_by_strata,
-    read_top,
     shuffle_pairs,
 )
 from assay.workflows.dataset_sample import write_recipe
 from assay.workflows.inputs import TableFiles
+from assay.workflows.pool_inputs import read_pooled_runs
 
 METHODS = ("depth", "stratified", "move-to-front", "bandit", "difference")
 DEFAULT_DEPTH, DEFAULT_RATE = 10, 120.0
@@ -52,6 +51,7 @@ class PoolRequest:
     rel: int = 1  # the lowest relevant grade
     seed: int = 0
     order: ScoreOrder = DEFAULT_ORDER  # in which scores order documents
+    store: str | None = None  # of experiment:NAME
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -105,18 +105,16 @@ class PoolResult:
 
 def pool_runs(request: PoolRequest) -> PoolResult:
     """Choose the pairs to judge and write them."""
-    runs = [DigestedRun(run) for run in request.files.open_runs()]
     deepest = max(request.depth, request.cutoff)  # Judged@k may look deeper than the pool
-    tops = {run.name: read_top(request.order.apply(run), deepest) for run in runs}
+    runs = read_pooled_runs(request.files, request.order, request.depth, deepest, request.store)
     qrels, queries = _read_known(request.files)
-    whole = build_pool_frame(tops, deepest, None if queries is None else queries.ids)
+    whole = build_pool_frame(runs.tops, deepest, None if queries is None else queries.ids)
     frame, places = whole.cut(request.depth)
     judged = ~np.isnan(whole.grades(qrels))
     pool = _choose(request, frame, qrels)
     in_pool = np.zeros(len(whole), np.bool_)
     in_pool[places[pool.rows]] = True
-    digests = {f"run {run.name}": run.digest for run in runs}
-    digests |= {"qrels": qrels.digest} if qrels is not None else {}
+    digests = {**runs.digests} | ({"qrels": qrels.digest} if qrels is not None else {})
     count = int(judged[places].sum())
     result = PoolResult(
         frame,

@@ -220,7 +220,9 @@ def _json_or_text(value: str) -> Any:
 
 
 def _add_pool_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument("runs", metavar="RUN", nargs="+", help="the results of a search")
+    part.add_argument(
+        "runs", metavar="RUN", nargs="+", help="the results of a search, or experiment:NAME of the store"
+    )
     part.add_argument(
         "--depth",
         type=int,
@@ -260,13 +262,14 @@ def _add_pool_options(part: argparse.ArgumentParser) -> None:
     )
     add_file_options(part)
     add_score_order(part)
+    add_store(part)
     add_format(part, FORMATS)
 
 
 def _pool(arguments: argparse.Namespace) -> int:
     names = ("qrels", "runs", "queries", "columns", "formats")
     files = TableFiles(**{name: getattr(arguments, name) for name in names}, names=arguments.name)
-    options = ("depth", "method", "budget", "output", "with_ranks", "cutoff", "rel", "seed")
+    options = ("depth", "method", "budget", "output", "with_ranks", "cutoff", "rel", "seed", "store")
     request = PoolRequest(
         files=files,
         rate=arguments.pairs_per_hour,
