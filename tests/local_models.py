@@ -21,7 +21,7 @@ def served_small_model() -> Iterator[tuple[str, str]]:
     if fetched.returncode:
         yield "", f"{SMALL} cannot be fetched here: {fetched.stderr.strip()}"
         return
-    command = [ASSAY, "models", "serve", SMALL, "--port", "0", "--threads", "2"]
+    command = [ASSAY, "models", "serve", SMALL, "--port", "0", "--threads", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout
         try:
