@@ -32,6 +32,17 @@ def add_model_options(parser: argparse.ArgumentParser, *, is_required: bool = Tr
         "--price-out", type=float, metavar="COST", help="the price of a million tokens of replies"
     )
     parser.add_argument(
+        "--replies",
+        default=REPLIES,
+        metavar="FOLDER",
+        help="where every reply is recorded, so that it is not paid for again (default: %(default)s)",
+    )
+    _add_sending_options(parser)
+
+
+def _add_sending_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how requests are sent, and when the work ends."""
+    parser.add_argument(
         "--budget",
         type=float,
         metavar="COST",
@@ -56,12 +67,6 @@ def add_model_options(parser: argparse.ArgumentParser, *, is_required: bool = Tr
         choices=("auto", "always", "never"),
         default="auto",
         help="send a JSON schema: until the endpoint refuses it, always or never (default: auto)",
-    )
-    parser.add_argument(
-        "--replies",
-        default=REPLIES,
-        metavar="FOLDER",
-        help="where every reply is recorded, so that it is not paid for again (default: %(default)s)",
     )
 
 
