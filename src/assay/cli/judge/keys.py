@@ -36,7 +36,7 @@ class LineKeys:
 
     def read_key(self, prompt: str) -> Key:
         """Return the key of the next line that is not empty."""
-        for line in iter(sys.stdin.readline, ""):
+        for line in iter(_read_line, ""):
             if line.strip():
                 key, _, words = line.strip().partition(" ")
                 return Key(key, words.strip())
@@ -44,7 +44,7 @@ class LineKeys:
 
     def read_line(self, prompt: str) -> str:
         """Return the next line."""
-        return sys.stdin.readline().strip()
+        return _read_line().strip()
 
 
 class TerminalKeys:
@@ -86,6 +86,7 @@ class TerminalKeys:
         termios.tcflush(self._descriptor, termios.TCIFLUSH)
         print(prompt, end="", flush=True)
         while True:
+            _allow_interruption()
             data = os.read(self._descriptor, 64)
             if not data or data == _END.encode():
                 print()
@@ -99,9 +100,19 @@ class TerminalKeys:
         self._restore()
         try:
             print(prompt, end="", flush=True)
-            return sys.stdin.readline().strip()
+            return _read_line().strip()
         finally:
             self._read_single_keys()
+
+
+def _read_line() -> str:
+    _allow_interruption()
+    return sys.stdin.readline()
+
+
+def _allow_interruption() -> None:
+    """Let Ctrl-C interrupt a read: Polars installs a handler after which a read goes on."""
+    signal.siginterrupt(signal.SIGINT, True)
 
 
 def _leave(number: int, frame: object) -> None:
