@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
 
 from assay.judging.aggregation import RULES, TIES, Aggregation
 from assay.judging.aggregation.judge_tables import JudgeTable
+from assay.judging.agreement.disagreements import Disagreement
 from assay.views import text
 from assay.views.numbers import NO_VALUE, format_estimate, format_exact
 from assay.views.sections import Section, render_sections
@@ -124,3 +127,71 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return format_exact(value)
     return "" if value is None else str(value)
+
+
+def render_adjudication(
+    disputes: Sequence[Disagreement],
+    grades: Mapping[tuple[str, str], float | None],
+    counts: Mapping[str, int],
+    limit: int,
+    style: str,
+) -> str:
+    """Return the disputes, the most severe first, with their decisions, in one of the styles."""
+    head = ["query", "document", "grades", "difference", "decision", "notes"]
+    shown = disputes if style == "csv" else disputes[:limit]
+    rows = [_dispute_cells(one, grades, style) for one in shown]
+    if style == "csv":
+        return text.render_csv(head, rows)
+    notes = [describe_disputes(counts)]
+    if len(shown) < len(disputes):
+        notes.append(f"the {len(shown)} with the widest difference; --limit shows more")
+    return render_sections("Adjudication", [Section("", notes, head, rows)], style)
+
+
+def describe_disputes(counts: Mapping[str, int]) -> str:
+    """Return how many pairs are disputed and decided, in one sentence.
+
+    >>> describe_disputes({"judged_twice": 9, "disputes": 3, "decided": 1, "remaining": 2})
+    '3 of 9 pairs with two labels or more are disputed: 1 decided, 2 left'
+    """
+    return (
+        f"{counts['disputes']:,} of {counts['judged_twice']:,} pairs with two labels or more are disputed: "
+        f"{counts['decided']:,} decided, {counts['remaining']:,} left"
+    )
+
+
+def _dispute_cells(
+    dispute: Disagreement, grades: Mapping[tuple[str, str], float | None], style: str
+) -> list[str]:
+    width = 40 if style == "table" else 2000
+    given = ", ".join(f"{judge} {grade:g}" for judge, grade in dispute.grades.items())
+    notes = "; ".join(f"{judge}: {note}" for judge, note in dispute.notes.items())
+    pair = (dispute.query_id, dispute.doc_id)
+    decision = grades.get(pair)
+    words = "" if pair not in grades else "cannot be rated" if decision is None else f"{decision:g}"
+    query, document = dispute.query or dispute.query_id, dispute.doc_id
+    cells = [query, document, given, f"{dispute.spread:g}", words, notes]
+    return [text.shorten(cell, width) for cell in cells]
+
+
+def render_dispute(dispute: Disagreement, width: int, height: int | None, is_blind: bool) -> str:
+    """Return one pair as a person who decides sees it: who gave which grade is not shown."""
+    lines = _wrap(f"query: {dispute.query or dispute.query_id}", width)
+    body = _wrap(f"document: {dispute.document or dispute.doc_id}", width)
+    if height is not None and len(body) > height:
+        body = [*body[: height - 1], "… (m shows all)"]
+    lines += ["", *body]
+    if not is_blind:
+        counts = Counter(dispute.grades.values())
+        given = ", ".join(f"{grade:g} × {count}" for grade, count in sorted(counts.items()))
+        lines += ["", f"grades: {given}"]
+        lines += [line for note in sorted(dispute.notes.values()) for line in _wrap(f"note: {note}", width)]
+    return "\n".join(lines)
+
+
+def _wrap(words: str, width: int) -> list[str]:
+    return [
+        part
+        for line in words.splitlines()
+        for part in wrap(text.remove_line_breaks(line), width, break_on_hyphens=False) or [""]
+    ]
