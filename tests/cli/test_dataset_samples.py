@@ -9,6 +9,7 @@ import pytest
 from assay.cli import call as run
 from assay.datasets import read, read_collection
 from assay.datasets.pool_files import read_pool
+from assay.store.store import Store
 
 LOG = "".join(f"query number {'x' * (i % 7)} {i}\n" * (1 + 60 // (i + 1)) for i in range(40))
 DAYS = [f"2026-01-{day:02}" for day in range(1, 31)]
@@ -250,3 +251,13 @@ def test_saved_experiments_are_pooled_like_runs(capsys: pytest.CaptureFixture[st
     assert (code, "the first 20 documents" in err) == (2, True)
     code, _, err = call_dataset(capsys, "pool", "experiment:other", "--store", "store")
     assert code == 2
+
+
+def test_a_weighted_evaluation_is_recorded_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.qrels").write_text("q1 0 d3 1\nq2 0 d9 1\n")
+    Path("q.csv").write_text("query_id,text,inclusion_probability\nq1,a,0.5\nq2,b,1\n")
+    argv = ["a.qrels", "a.run", "-m", "RR", "--queries", "q.csv", "--save", "old", "--store", "store"]
+    assert run(["eval", *argv]) == 0
+    assert "note: means are of all different queries" in capsys.readouterr().err
+    with Store("store") as store:
+        assert store.get("old").policy["population"] == "queries"

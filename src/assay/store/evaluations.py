@@ -51,6 +51,10 @@ def _policy(evaluation: Evaluation, only_common: bool) -> dict[str, object]:
     policy = POLICY | ({"missing": "left out"} if only_common else {})
     if evaluation.order.single_precision:
         policy |= {"ties": "higher score as a 32-bit float, then larger document id"}
+    if evaluation.weights is not None:
+        policy |= {"population": evaluation.weights.population}
+    if evaluation.pairs is not None:
+        policy |= {"judgments": "a random sample of the pool, weighted by inclusion probability"}
     return policy | ({"scores": "lower is better"} if evaluation.order.lower_is_better else {})
 
 
