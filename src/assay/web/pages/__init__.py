@@ -3,6 +3,6 @@
 from collections.abc import Sequence
 
 from assay.web.page import PageModule
-from assay.web.pages import annotate, compare, experiments, query
+from assay.web.pages import annotate, compare, experiment, experiments, home, query
 
-MODULES: Sequence[PageModule] = (experiments, compare, query, annotate)
+MODULES: Sequence[PageModule] = (home, experiments, experiment, compare, query, annotate)
