@@ -56,6 +56,8 @@ def choose_next(
     Which units of a class come first follows from their ids and the seed. The chance of each unit to be
     labelled by then is kept, so that estimates stay valid after the chosen units have been labelled.
     """
+    if not count:
+        return NextLabels((), "pair")
     is_by_query = any(sampling.unit == "query" or t.human_parts is None for t, sampling, _ in estimated)
     if is_by_query:
         return _next_queries(pairs, estimated, count, seed)
@@ -68,12 +70,16 @@ def choose_next(
     everything = np.full(len(gains), pairs.has_both[others].mean() if others.any() else 0.0)
     everything[rows] = chances
     pool = [*rows[chosen].tolist(), *np.flatnonzero(pairs.has_both).tolist()]
-    return NextLabels(tuple(_next_pair(pairs, row, float(everything[row])) for row in pool), "pair")
+    return NextLabels(_pool(pairs, pool, everything), "pair")
 
 
-def _next_pair(pairs: LabelledPairs, row: int, chance: float) -> NextPair:
-    doc = pairs.table.groups.ids_at(np.array([row]))[0]
-    return NextPair(pairs.query_ids[int(pairs.query[row])], doc, chance, bool(pairs.has_both[row]))
+def _pool(pairs: LabelledPairs, rows: Sequence[int], chances: Floats) -> tuple[NextPair, ...]:
+    """Return pairs by their rows, with the chance of each row to be labelled."""
+    places = np.array(rows, np.int64)
+    queries = [pairs.query_ids[query] for query in pairs.query[places].tolist()]
+    docs = pairs.table.groups.ids_at(places).tolist()
+    flags = pairs.has_both[places].tolist()
+    return tuple(map(NextPair, queries, docs, chances[places].tolist(), flags))
 
 
 def _next_queries(pairs: LabelledPairs, estimated: Sequence[Estimated], count: int, seed: int) -> NextLabels:
@@ -93,9 +99,7 @@ def _next_queries(pairs: LabelledPairs, estimated: Sequence[Estimated], count: i
         by_query.get(int(pairs.query[row]), []).append(row)
     labelled = np.flatnonzero(needed & pairs.has_both & complete[pairs.query]).tolist()
     pool = [row for query in chosen for row in by_query[query]] + labelled
-    return NextLabels(
-        tuple(_next_pair(pairs, row, float(chances[int(pairs.query[row])])) for row in pool), "query"
-    )
+    return NextLabels(_pool(pairs, pool, chances[pairs.query]), "query")
 
 
 def _shuffle(names: Sequence[str], seed: int) -> Ints:

@@ -27,7 +27,7 @@ class LabelledPairs:
     query_weights: Floats  # how many queries each stands for; 0: it is left out
     other_queries: int  # queries that only people labelled, left out
 
-    @property
+    @cached_property
     def query_ids(self) -> list[str]:
         """The queries that the model labelled."""
         return list(self.table.query_ids)
