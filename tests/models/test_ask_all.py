@@ -1,11 +1,14 @@
 """Many requests: asked once each, within a budget, and continued after any end."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from assay.core.errors import InputError, StoreError
 from assay.models.ask_all import AskOptions, Replies, ask_all
@@ -21,7 +24,8 @@ REPLY_COST = 110 / 1e6
 
 def requests(count: int) -> list[Request]:
     parameters = ReplyParameters(max_tokens=20)
-    return [Request((Message("user", f"Query: q{i}\n\nDocument:\nq{i}"),), parameters) for i in range(count)]
+    texts = [f"Query: q{i}\n\nDocument:\nq{i}{' more' * 20}" for i in range(count)]  # over 100 bytes
+    return [Request((Message("user", text),), parameters) for text in texts]
 
 
 @contextmanager
@@ -29,8 +33,8 @@ def endpoint(*faults: str, **settings: Any) -> Iterator[tuple[LanguageModel, Cha
     with chat_double(*faults) as server:
         options: dict[str, Any] = {"retries": 2, **PRICES, **settings}
         model = load_language_model("openai", model="m", base_url=server.url, **options)
-        yield model, server
-        model.close()
+        with closing(model):
+            yield model, server
 
 
 def ask(model: LanguageModel, folder: Path, todo: list[Request], **options: Any) -> Replies:
@@ -65,6 +69,27 @@ def test_the_budget_is_never_exceeded_and_holds_over_sessions(tmp_path: Path, wo
             assert replies.stopped_by == "budget"
             assert replies.total_cost <= budget
         assert sum(server.billed.values()) * REPLY_COST <= budget
+
+
+FAULTS = ["", "prose", "page", "hollow", "free", "400", "refuse"]
+
+
+@given(
+    faults=st.lists(st.sampled_from(FAULTS), max_size=12),
+    budgets=st.lists(st.integers(0, 20), min_size=1, max_size=3),
+    workers=st.integers(1, 3),
+)
+@settings(max_examples=25, deadline=None)
+def test_whatever_fails_no_reply_is_paid_twice_and_no_budget_exceeded(
+    faults: list[str], budgets: list[int], workers: int
+) -> None:
+    with TemporaryDirectory() as folder, endpoint(*faults, retries=0) as (model, server):
+        for budget in budgets:
+            limit = budget * model.highest_cost(requests(1)[0].messages, 20)
+            with suppress(RemoteError):
+                replies = ask(model, Path(folder), requests(8), budget=limit, workers=workers)
+                assert replies.cost == 0 or replies.total_cost + replies.possible_cost <= limit + 1e-12
+        assert all(count == 1 for count in server.billed.values())
 
 
 def test_cuts_are_repeated_and_their_highest_cost_is_reported(tmp_path: Path) -> None:

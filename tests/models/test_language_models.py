@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -39,15 +39,14 @@ def model(request: pytest.FixtureRequest) -> Iterator[LanguageModel]:
     """Each adapter, against what it is made for."""
     if request.param == "openai, a double":
         with chat_double() as server:
-            yield from closing("m", server.url)
+            yield from opened("m", server.url)
     else:
-        yield from closing(SMALL, request.getfixturevalue("small_model_url"))
+        yield from opened(SMALL, request.getfixturevalue("small_model_url"))
 
 
-def closing(name: str, url: str) -> Iterator[LanguageModel]:
-    model = load_language_model("openai", model=name, base_url=url)
-    yield model
-    model.close()
+def opened(name: str, url: str) -> Iterator[LanguageModel]:
+    with closing(load_language_model("openai", model=name, base_url=url)) as model:
+        yield model
 
 
 def test_a_reply_has_a_text_a_reason_to_end_and_its_tokens(model: LanguageModel) -> None:
@@ -96,8 +95,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def openai(*faults: str, **settings: Any) -> Iterator[tuple[LanguageModel, ChatDouble]]:
     with chat_double(*faults) as server:
         model = load_language_model("openai", model="m", base_url=server.url, **settings)
-        yield model, server
-        model.close()
+        with closing(model):
+            yield model, server
 
 
 def test_costs_follow_from_both_prices() -> None:

@@ -40,6 +40,13 @@ class ModelRequest:
                 "--budget needs prices: give --price-in and --price-out (per million tokens; 0 if free)"
             )
 
+        for name in ("rate", "timeout"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < inf:
+                raise InputError(f"--{name} expects a number above 0, found {value}")
+        if self.retries < 0:
+            raise InputError(f"--retries expects at least 0, found {self.retries}")
+
     def load(self) -> LanguageModel:
         """Return the model."""
         settings: dict[str, Any] = {
