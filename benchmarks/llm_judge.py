@@ -81,12 +81,7 @@ def judge(url: str, model: str, folder: Path) -> None:
 
 def estimate(folder: Path) -> None:
     """Print the mean grade by all human labels, and by the sample combined with the labels of the model."""
-    labels = [json.loads(line) for line in (folder / "labels.jsonl").read_text().splitlines()]
-    graded = {
-        (row["query_id"], row["doc_id"]): row["grade"] for row in labels if row.get("grade") is not None
-    }
-    write(to_qrels([(q, d, int(g)) for (q, d), g in graded.items()]), folder / "model.qrels")
-    command = [ASSAY, "judge", "estimate", "model.qrels", "--human", "sample.qrels", "-m", "grade"]
+    command = [ASSAY, "judge", "estimate", "labels.jsonl", "--human", "sample.qrels", "-m", "grade"]
     subprocess.run([*command, "-m", "relevant(rel=1)"], cwd=folder, check=True)
     grades = [float(line.split()[3]) for line in (folder / "human.qrels").read_text().splitlines()]
     relevant = sum(grade >= 1 for grade in grades) / len(grades)
