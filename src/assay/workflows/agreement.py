@@ -10,6 +10,7 @@ from typing import Any
 from assay.core.errors import InputError
 from assay.core.groups import RunBlocks, ScatteredQueryError, Segments
 from assay.judging.agreement import AgreementReport, compute_agreement
+from assay.measures import parse
 from assay.workflows.inputs import TableFiles
 from assay.workflows.judgment_inputs import open_judgments
 
@@ -38,6 +39,7 @@ class AgreementRequest:
     def __post_init__(self) -> None:
         if self.disagreements < 0:
             raise InputError(f"--disagreements must be 0 or more, found {self.disagreements}")
+        parse(self.measure)  # raises an error before files are read
 
 
 @dataclass(frozen=True)
