@@ -88,6 +88,17 @@ class Evaluation:
         renamed.name = name
         return renamed
 
+    def restrict_to(self, rows: Ints | None) -> Evaluation:
+        """Return the evaluation of the judged queries at these rows; None: of all."""
+        if rows is None:
+            return self
+        part = copy(self)
+        part.scores = self.scores.take(rows)
+        part.ranges = {m: (low[rows], high[rows]) for m, (low, high) in self.ranges.items()}
+        part.slices = [each.restrict_to(rows) for each in self.slices]
+        part.weights = None if self.weights is None else self.weights.restrict_to(rows)
+        return part
+
     def __repr__(self) -> str:
         values = ((m, self._central_value(m, self.scores[m])) for m in self.measures)
         summaries = ", ".join(f"{m} undefined" if v is None else f"{m} {v:.4f}" for m, v in values)
@@ -241,22 +252,14 @@ def evaluate(
     pairs = _weigh_pairs(qrels, pool, unjudged)
     scores = Scores(qrels.query_ids, {str(m): _compute(m, matches, pairs) for m in parsed_measures})
     ranges = {str(m): unjudged_range(m, matches) for m in parsed_measures} if unjudged else {}
-    counts = _counts(matches)
-    parts = _slices(by, table, qrels, documents) if by else []
-    if weights is not None and weights.outside:
-        parts = [part for part in parts if not weights.lacks(part.rows)]
-    rows = _rows_to_keep(matches, weights, only_common)
-    if rows is not None:
-        scores = scores.take(rows)
-        ranges = {m: (low[rows], high[rows]) for m, (low, high) in ranges.items()}
-        parts = [part.restrict_to(rows) for part in parts]
-        weights = None if weights is None else weights.restrict_to(rows)
+    parts = _slices(by, table, qrels, documents, weights) if by else []
     warnings = order_warnings(matches.score_changes, source.rank_changes, order) + _qrels_warnings(
         qrels, table
     )
     warnings += _sample_warnings(table, weights, pairs)
     extras = (level, seed, matches, order, warnings, weights, pairs)
-    return Evaluation(source.name, parsed_measures, scores, counts, parts, ranges, *extras)
+    result = Evaluation(source.name, parsed_measures, scores, _counts(matches), parts, ranges, *extras)
+    return result.restrict_to(_rows_to_keep(matches, weights, only_common))
 
 
 def _compute(measure: Measure, matches: Matches, pairs: PairWeights | None) -> Floats:
@@ -316,8 +319,9 @@ def _slices(
     queries: Queries | None,
     qrels: Qrels,
     documents: Any,
+    weights: QueryWeights | None,
 ) -> list[Slice]:
-    """The slices of all judged queries, which are the same for every run."""
+    """The slices of all judged queries (or of those in a sample), which are the same for every run."""
     from assay.evaluation.slices import make_slices
 
     if queries is not None and queries.row_by_id.keys().isdisjoint(qrels.query_ids):
@@ -325,9 +329,11 @@ def _slices(
             f"the query table has none of the judged queries: expected ids such as {qrels.query_ids[0]!r}, "
             f"found {queries.ids[0]!r}; check that both use the same query ids"
         )
-    return make_slices(
-        dict.fromkeys([by] if isinstance(by, str) else by), qrels.query_ids, queries, qrels, _texts(documents)
-    )
+    columns = dict.fromkeys([by] if isinstance(by, str) else by)
+    parts = make_slices(columns, qrels.query_ids, queries, qrels, _texts(documents))
+    if weights is None or not weights.outside:
+        return parts
+    return [part for part in parts if not weights.lacks(part.rows)]
 
 
 def _texts(documents: Any) -> Mapping[str, str] | None:

@@ -37,7 +37,7 @@ def pool_by_bandit(
     """Return the next pairs by a bandit over runs (Losada, Parapar and Barreiro 2017), in each query.
 
     The reward of a run is the share of relevant documents among those judged in its top; the run of each
-    draw is chosen by Thompson sampling from its Beta posterior.
+    draw is picks by Thompson sampling from its Beta posterior.
     """
     return _choose_in_queries(frame, grades, budget, rng, rel, _draw_by_bandit)
 
@@ -68,9 +68,9 @@ def _lists(ranks: Ints) -> list[list[int]]:
 
 
 def _move_to_front(ranks: Ints, relevant: Floats, count: int, rng: np.random.Generator) -> list[int]:
-    lists, seen, chosen = _lists(ranks), set[int](), list[int]()
+    lists, seen, picks = _lists(ranks), set[int](), list[int]()
     priorities = rng.random(len(lists)) * 0.5  # breaks ties between runs
-    while len(chosen) < count:
+    while len(picks) < count:
         run = int(np.argmax(np.where([bool(rows) for rows in lists], priorities, -np.inf)))
         row = lists[run].pop()
         if row in seen:
@@ -78,25 +78,25 @@ def _move_to_front(ranks: Ints, relevant: Floats, count: int, rng: np.random.Gen
         seen.add(row)
         priorities[run] -= relevant[row] != 1
         if np.isnan(relevant[row]):
-            chosen.append(row)
-    return chosen
+            picks.append(row)
+    return picks
 
 
 def _draw_by_bandit(ranks: Ints, relevant: Floats, count: int, rng: np.random.Generator) -> list[int]:
-    is_judged, chosen = ~np.isnan(relevant), list[int]()
+    is_judged, picks = ~np.isnan(relevant), list[int]()
     in_top = ranks > 0
     hits = (in_top & (relevant == 1)[:, None]).sum(axis=0) + _PRIOR
     misses = (in_top & (relevant == 0)[:, None]).sum(axis=0) + _PRIOR
     lists = [[row for row in rows if not is_judged[row]] for rows in _lists(ranks)]
-    while len(chosen) < count:
+    while len(picks) < count:
         rewards = rng.beta(hits, misses)
         run = int(np.argmax(np.where([bool(rows) for rows in lists], rewards, -np.inf)))
         row = lists[run][-1]
-        chosen.append(row)
+        picks.append(row)
         for rows in lists:
             if row in rows:
                 rows.remove(row)
-    return chosen
+    return picks
 
 
 def pool_by_difference(frame: PoolFrame, grades: Floats, budget: int, rel: int = 1) -> Pool:

@@ -131,15 +131,15 @@ def describe_parts(
 ) -> list[SplitPart]:
     """Return the parts with their counts by slice."""
     labels = {column: np.array(label_queries(column, queries), dtype=object) for column in columns}
-    described = []
+    split_parts = []
     for number, (name, share) in enumerate(zip(names, shares, strict=True)):
         rows = np.flatnonzero(parts == number)
         slices = {
             column: {label: int((values[rows] == label).sum()) for label in sorted(set(values))}
             for column, values in labels.items()
         }
-        described.append(SplitPart(name, share, rows, len(np.unique(families[rows])), slices))
-    return described
+        split_parts.append(SplitPart(name, share, rows, len(np.unique(families[rows])), slices))
+    return split_parts
 
 
 def slice_columns(queries: Queries) -> list[str]:

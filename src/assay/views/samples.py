@@ -35,9 +35,11 @@ def describe_sample(counts: Mapping[str, int], population: str) -> str:
     >>> describe_sample({"rows": 9, "queries": 5, "families": 4, "frame": 2, "sample": 1}, "hard queries")
     '1 of 2 families drawn: hard queries; the source has 4 families of 5 different queries in 9 rows'
     """
-    drawn = f"{counts['sample']:,} of {counts['frame']:,} families drawn" + (population and f": {population}")
+    sample = f"{counts['sample']:,} of {counts['frame']:,} families drawn" + (
+        population and f": {population}"
+    )
     source = f"{counts['families']:,} families of {counts['queries']:,} different queries"
-    return f"{drawn}; the source has {source} in {counts['rows']:,} rows"
+    return f"{sample}; the source has {source} in {counts['rows']:,} rows"
 
 
 def _stratum_cells(stratum: Stratum) -> list[str]:

@@ -78,8 +78,8 @@ def split_dataset(request: SplitRequest) -> DatasetSplit:
     parts = _parts(request, queries, families)
     names = part_names(request.names, len(request.shares))
     columns = list(request.slices) or slice_columns(queries)
-    described = describe_parts(queries, parts, families, names, request.shares, columns)
-    collections = {part.name: _take(queries, qrels, part.rows) for part in described}
+    split_parts = describe_parts(queries, parts, families, names, request.shares, columns)
+    collections = {part.name: _take(queries, qrels, part.rows) for part in split_parts}
     labels = {name: 0 if c.qrels is None else len(c.qrels) for name, c in collections.items()}
     recipe = {
         "by": request.by,
@@ -88,7 +88,7 @@ def split_dataset(request: SplitRequest) -> DatasetSplit:
         "near_duplicates": request.near_duplicates,
         "digests": {"queries": queries.digest} | ({"qrels": qrels.digest} if qrels is not None else {}),
     }
-    split = DatasetSplit(tuple(described), labels, recipe, request.output)
+    split = DatasetSplit(tuple(split_parts), labels, recipe, request.output)
     if request.output is not None:
         _write(split, collections, request.output)
     return split

@@ -137,16 +137,16 @@ def _add_precision_options(part: argparse.ArgumentParser) -> None:
 
 
 def _precision(arguments: argparse.Namespace) -> PrecisionRequest:
-    given: dict[str, Any] = {}
+    targets: dict[str, Any] = {}
     if arguments.width or arguments.difference:
-        given = {"widths": arguments.width or (), "differences": arguments.difference or ()}
+        targets = {"widths": arguments.width or (), "differences": arguments.difference or ()}
     return PrecisionRequest(
         variance=arguments.variance,
         pilot=arguments.pilot,
         measure=arguments.measure,
         level=arguments.level,
         power=arguments.power,
-        **given,
+        **targets,
     )
 
 
@@ -243,6 +243,10 @@ def _add_pool_options(part: argparse.ArgumentParser) -> None:
     part.add_argument(
         "--budget", type=int, metavar="N", help="pairs to judge; with depth, the largest depth that it pays"
     )
+    _add_pool_output_options(part)
+
+
+def _add_pool_output_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("-o", "--output", metavar="FILE", help="the pool, .jsonl or .csv")
     part.add_argument("--with-ranks", action="store_true", help="write the rank in every run, too: not blind")
     part.add_argument("-k", "--cutoff", type=int, default=10, metavar="K", help="of Judged@k (default: 10)")
