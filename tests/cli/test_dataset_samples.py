@@ -261,3 +261,14 @@ def test_a_weighted_evaluation_is_recorded_as_such(capsys: pytest.CaptureFixture
     assert "note: means are of all different queries" in capsys.readouterr().err
     with Store("store") as store:
         assert store.get("old").policy["population"] == "queries"
+
+
+def test_a_stored_evaluation_set_is_sampled_and_split(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.qrels").write_text("q1 0 d3 1\nq2 0 d9 1\n")
+    Path("q.csv").write_text("query_id,text\nq1,vpn\nq2,router\nq3,printer\n")
+    saved = ["a.qrels", "--queries", "q.csv", "--name", "shop", "--store", "store"]
+    call_json(capsys, "import", *saved)
+    sample = call_json(capsys, "sample", "dataset:shop", "-n", "2", "--store", "store")
+    assert sample["counts"]["queries"] == 3
+    argv = ["split", "dataset:shop", "--by", "family", "--shares", "0.5", "0.5", "--store", "store"]
+    assert sum(part["labels"] for part in call_json(capsys, *argv)["parts"]) == 2

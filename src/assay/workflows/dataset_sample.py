@@ -16,7 +16,7 @@ from assay.core.suggestions import did_you_mean
 from assay.core.tables import Queries
 from assay.datasets import open_run, write
 from assay.datasets.output_files import make_folder, open_for_writing
-from assay.datasets.query_log import ALIASES, QueryLog, read_query_log
+from assay.datasets.query_log import ALIASES, QueryLog, query_log_of_table, read_query_log
 from assay.datasets.score_files import read_scores
 from assay.evaluation.slices import label_queries
 from assay.judging.families import DEFAULT_SIMILARITY, find_families
@@ -43,6 +43,7 @@ from assay.judging.topic_set_size import (
 from assay.models.encoder import Encoder
 from assay.models.registry import load_encoder
 from assay.stats.power import POWER
+from assay.workflows.dataset_versions import PREFIX, open_collection
 
 METHODS = ("uniform", "frequency", "stratified", "proportional", "hard", "zero-results")
 _NEEDS_FREQUENCY = ("frequency", "proportional")
@@ -79,7 +80,7 @@ class PrecisionRequest:
 class SampleRequest:
     """Where queries are drawn from, how many and how."""
 
-    source: str  # a query table, a folder, or a log with one row for each issued query
+    source: str  # a query table, a folder, dataset:NAME, or a log with one row for each issued query
     n: int
     output: str | None = None  # the folder to write; None: nothing is written
     method: str = "uniform"
@@ -94,6 +95,7 @@ class SampleRequest:
     below: float | None = None  # the highest score of a hard query
     columns: Mapping[str, str] = field(default_factory=dict)
     is_ubi: bool = False  # whether the source is a log of UBI events
+    store: str | None = None  # of dataset:NAME
     precision: PrecisionRequest = PrecisionRequest()
 
     def __post_init__(self) -> None:
@@ -143,7 +145,7 @@ class QuerySample:
 
 def sample_queries(request: SampleRequest) -> QuerySample:
     """Draw a sample and write its folder."""
-    log = read_query_log(request.source, request.columns, request.is_ubi)
+    log = _read_source(request)
     _check_source(request, log)
     families = _families(request, log.queries)
     whole = build_frame(log.queries, log.frequencies, families)
@@ -176,6 +178,15 @@ def sample_queries(request: SampleRequest) -> QuerySample:
     if request.output is not None:
         _write(sample, request.output)
     return sample
+
+
+def _read_source(request: SampleRequest) -> QueryLog:
+    if not request.source.startswith(PREFIX):
+        return read_query_log(request.source, request.columns, request.is_ubi)
+    queries = open_collection(request.source, request.store).queries
+    if queries is None:
+        raise InputError(f"{request.source} has no query table: name the file of the queries")
+    return query_log_of_table(queries, request.source)
 
 
 def _check_source(request: SampleRequest, log: QueryLog) -> None:

@@ -42,7 +42,7 @@ def _add_sample_options(part: argparse.ArgumentParser) -> None:
         "source",
         metavar="QUERIES",
         nargs="?",
-        help="a query table, a folder with queries, or a log with one row for each issued query",
+        help="a query table, a folder with queries, dataset:NAME, or a log: one row for each issued query",
     )
     part.add_argument("-n", type=int, metavar="N", help="how many families of queries to draw")
     part.add_argument(
@@ -69,6 +69,7 @@ def _add_sample_options(part: argparse.ArgumentParser) -> None:
         choices=("ubi",),
         help="QUERIES is a log of UBI events; JSON lines of them are recognised",
     )
+    add_store(part)
     add_format(part, FORMATS)
 
 
@@ -195,6 +196,7 @@ def _sample_request(arguments: argparse.Namespace, precision: PrecisionRequest) 
         },
         columns=dict(pairs(arguments.columns, "columns")),
         is_ubi=arguments.source_format == "ubi",
+        store=arguments.store,
         precision=precision,
     )
 
