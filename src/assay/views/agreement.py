@@ -79,7 +79,7 @@ def _describe_counts(report: AgreementReport) -> list[str]:
     lines += [f"{counts['could_not_rate']:,} times a rater could not rate a pair"] * bool(
         counts["could_not_rate"]
     )
-    return [*lines, f"grades, % of labels: {format_shares(report.prevalence)}"]
+    return lines + [f"grades, % of labels: {format_shares(report.prevalence)}"] * bool(report.prevalence)
 
 
 def format_shares(shares: Sequence[GradeShare]) -> str:
