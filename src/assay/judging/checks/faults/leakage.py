@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,9 +12,10 @@ from assay.core.tables import Queries
 from assay.judging.checks.evaluation_set import PAIR, EvaluationSet
 from assay.judging.checks.finding import ERROR, INFO, WARNING, Finding, agree, count_of, examples_of
 from assay.judging.checks.training_set import TrainingSet
-from assay.judging.families import DEFAULT_SIMILARITY, find_families, near_duplicates
+from assay.judging.families import DEFAULT_SIMILARITY, Pairs, join_pairs, near_duplicates
 
 FAMILY_COLUMN = "family"  # of the queries, as `assay dataset sample` writes it
+_NO_PAIRS = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
 _QUERY = "a query of the training set"
 _COMPARED_CHARACTERS = 500  # of a document; whole texts take long and say the same
 
@@ -35,11 +37,12 @@ def _find_queries(data: EvaluationSet, train: TrainingSet) -> Iterator[Finding]:
     exact = exact.select("query_id", "text", train_query_id="query_id_right", train_text="text_right")
     yield from _describe_queries(exact, ERROR, "exact", "repeats", "repeat")
     rest = test_keys.join(exact.select("query_id"), on="query_id", how="anti", maintain_order="left")
-    near = _near_pairs(rest, train_keys, "query_id", DEFAULT_SIMILARITY)
-    yield from _describe_queries(near, WARNING, "near-duplicate", "nearly repeats", "nearly repeat")
-    rest = rest.join(near.select("query_id"), on="query_id", how="anti", maintain_order="left")
-    family = _same_family(data, train, rest, train_keys)
-    yield from _describe_queries(family, WARNING, "family", "is in the family of", "are in the family of")
+    links = _link(rest, train_keys, "query_id")
+    yield from _describe_queries(links.near, WARNING, "near-duplicate", "nearly repeats", "nearly repeat")
+    families = _same_family_column(data.queries, train.queries, rest, train_keys)
+    families = links.family if families is None else families
+    families = families.join(links.near, on="query_id", how="anti", maintain_order="left")
+    yield from _describe_queries(families, WARNING, "family", "is in the family of", "are in the family of")
 
 
 def _judged_queries(data: EvaluationSet) -> pl.DataFrame:
@@ -72,34 +75,53 @@ def _describe_queries(
     )
 
 
-def _near_pairs(test: pl.DataFrame, train: pl.DataFrame, key: str, similarity: float) -> pl.DataFrame:
-    """Return each test row with a near-duplicate among the training rows."""
-    schema = {key: pl.String, "text": pl.String, f"train_{key}": pl.String, "train_text": pl.String}
-    if not len(test) or not len(train):
-        return pl.DataFrame(schema=schema)
-    pairs = near_duplicates([*test["key"], *train["key"]], similarity)
+class _Links(NamedTuple):
+    """Test rows with a training row that is near to them: directly, or by a chain of near-duplicates."""
+
+    near: pl.DataFrame
+    family: pl.DataFrame
+
+
+def _link(test: pl.DataFrame, train: pl.DataFrame, key: str) -> _Links:
+    """Link each test row with the first training row near to it, and with the first of its family."""
+    keys = [*test["key"], *train["key"]]
+    pairs = near_duplicates(keys, DEFAULT_SIMILARITY) if len(keys) > 1 else _NO_PAIRS
     border = len(test)
     crosses = (pairs.first < border) != (pairs.second < border)
     first = np.minimum(pairs.first[crosses], pairs.second[crosses])
     second = np.maximum(pairs.first[crosses], pairs.second[crosses]) - border
     order = np.lexsort((second, first))
-    left, right = test[first[order]].select(key, "text"), train[second[order]]
-    both = left.with_columns(right[key].alias(f"train_{key}"), right["text"].alias("train_text"))
-    nearest: pl.DataFrame = both.unique(key, keep="first", maintain_order=True)
-    return nearest
-
-
-def _same_family(
-    data: EvaluationSet, train: TrainingSet, test_keys: pl.DataFrame, train_keys: pl.DataFrame
-) -> pl.DataFrame:
-    """Return each test query with a training query of its family, by a column or near-duplicates."""
-    left, right = _with_families(data.queries, test_keys), _with_families(train.queries, train_keys)
-    if left is None or right is None:
-        left, right = _number_families(test_keys, train_keys)
-    rows = left.join(
-        right.unique("family", keep="first", maintain_order=True), on="family", maintain_order="left"
+    near = _side_by_side(test[first[order]], train[second[order]], key)
+    group = (
+        pl.Series("family", join_pairs(len(keys), pairs)) if len(keys) else pl.Series("family", [], pl.Int64)
     )
-    return rows.select("query_id", "text", train_query_id="query_id_right", train_text="text_right")
+    return _Links(
+        near, _join_families(test.with_columns(group[:border]), train.with_columns(group[border:]), key)
+    )
+
+
+def _side_by_side(test: pl.DataFrame, train: pl.DataFrame, key: str) -> pl.DataFrame:
+    """Return each test row once, with the training row beside it."""
+    both = test.select(key, "text").with_columns(
+        train[key].alias(f"train_{key}"), train["text"].alias("train_text")
+    )
+    rows: pl.DataFrame = both.unique(key, keep="first", maintain_order=True)
+    return rows
+
+
+def _join_families(test: pl.DataFrame, train: pl.DataFrame, key: str) -> pl.DataFrame:
+    """Return each test row with the first training row of its family."""
+    firsts = train.unique("family", keep="first", maintain_order=True)
+    rows = test.join(firsts, on="family", maintain_order="left")
+    return rows.select(key, "text", pl.col(f"{key}_right").alias(f"train_{key}"), train_text="text_right")
+
+
+def _same_family_column(
+    queries: Queries | None, train_queries: Queries | None, test: pl.DataFrame, train: pl.DataFrame
+) -> pl.DataFrame | None:
+    """Return each test query with a training query of its family, by the column; None if one has none."""
+    left, right = _with_families(queries, test), _with_families(train_queries, train)
+    return None if left is None or right is None else _join_families(left, right, "query_id")
 
 
 def _with_families(queries: Queries | None, keys: pl.DataFrame) -> pl.DataFrame | None:
@@ -110,12 +132,6 @@ def _with_families(queries: Queries | None, keys: pl.DataFrame) -> pl.DataFrame 
     names = [None if value is None else str(value) for value in values]
     frame: pl.DataFrame = keys.with_columns(family=pl.Series(names, dtype=pl.String)).drop_nulls("family")
     return frame
-
-
-def _number_families(test: pl.DataFrame, train: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    families = pl.Series("family", find_families([*test["key"], *train["key"]]))
-    border = len(test)
-    return test.with_columns(families[:border]), train.with_columns(families[border:])
 
 
 def _find_documents(data: EvaluationSet, train: TrainingSet) -> Iterator[Finding]:
@@ -131,7 +147,7 @@ def _find_documents(data: EvaluationSet, train: TrainingSet) -> Iterator[Finding
     exact = exact.select("doc_id", "text", train_doc_id="doc_id_right", train_text="text_right")
     rest = own.join(exact.select("doc_id"), on="doc_id", how="anti", maintain_order="left")
     cut = pl.col("key").str.slice(0, _COMPARED_CHARACTERS)
-    near = _near_pairs(rest.with_columns(cut), others.with_columns(cut), "doc_id", DEFAULT_SIMILARITY)
+    near = _link(rest.with_columns(cut), others.with_columns(cut), "doc_id").near
     yield from _describe_documents(exact, "the same text as", "exact")
     yield from _describe_documents(near, "nearly the text of", "near-duplicate")
 

@@ -21,8 +21,7 @@ _FEW = 0.1  # of the ids; more missing ids are a warning
 
 def find(data: EvaluationSet) -> Iterator[Finding]:
     """Find ids of the qrels that other tables lack, unless they are only written differently there."""
-    related = {relation.second.name for relation in unit_relations(data)}
-    related |= {relation.first.name for relation in unit_relations(data)}
+    related = {table.name for relation in unit_relations(data) for table in (relation.first, relation.second)}
     judged, *others = query_tables(data)
     yield from chain.from_iterable(_compare(judged, other, "query", "queries") for other in others)
     judged, *others = document_tables(data)
