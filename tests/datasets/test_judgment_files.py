@@ -217,6 +217,7 @@ def test_a_crowd_file_without_a_header_is_item_rater_and_grade(shared: Path) -> 
         ("a b 1\nc d 2\n", "expected a header with names such as query_id"),
         ("query_id,doc_id,ann,bob\nq,d,,\n", "expected columns query_id, doc_id, judge, grade"),
         ("[]", "expected rows of judgments, found none"),
+        ("q1 Q0 d1 1 2.5 bm25\n", "expected judgments, found a run"),
         ("[1]", "record 1: expected an object, found 1"),
         ('[{"query_id": "q", "doc_id": [1], "judge": "a", "grade": 1}]', r"record 1: found \[1\] as doc_id"),
         ('[{"qid": "q", "doc_id": "d", "judge": "a", "grade": 1, "at": 5}]', "record 1: expected a time"),

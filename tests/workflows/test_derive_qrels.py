@@ -81,6 +81,11 @@ def test_the_command_prints_json_and_csv_of_the_pairs(capsys: pytest.CaptureFixt
 def test_the_table_says_how_ties_were_decided(capsys: pytest.CaptureFixture[str]) -> None:
     call(["judge", "qrels", "labels.csv"])
     assert "1 pairs (33.3%) have tied votes; these get one of the tied grades" in capsys.readouterr().out
+    command = ["judge", "qrels", "labels.csv", "--rule", "mean", "--ties"]
+    for ties, words in {"lower": "rounded down", "higher": "rounded up", "none": "no label"}.items():
+        call([*command, ties])
+        assert "1 pairs (33.3%) have halves" in (shown := capsys.readouterr().out)
+        assert words in shown
 
 
 def test_data_that_decide_nothing_and_wrong_input_have_their_exit_codes(

@@ -14,6 +14,12 @@ from assay.views.numbers import NO_VALUE, format_estimate, format_exact
 from assay.views.sections import Section, render_sections
 
 FORMATS = ("table", "csv", "md", "html", "latex")
+_HALVES = {
+    "lower": "halves, which are rounded down",
+    "higher": "halves, which are rounded up",
+    "none": "halves; these get no label",
+    "random": "halves, which are rounded up or down by the seed and the ids of the pair",
+}
 _MOST_JUDGES = 12  # in a table
 _FEW_JUDGES = 3  # with fewer, the model of Dawid and Skene rests on its start
 
@@ -49,10 +55,9 @@ def describe_rule(aggregation: Aggregation) -> list[str]:
     if rule.tie_rule and counts["tied"]:
         share = counts["tied"] / counts["pairs"]
         seed = f" (seed {rule.seed})" if rule.tie_rule == "random" else ""
-        noun = "tied votes" if "majority" in (rule.name, rule.fallback) else "halves"
-        notes.append(
-            f"{counts['tied']:,} pairs ({share:.1%}) have {noun}; these get {TIES[rule.tie_rule]}{seed}"
-        )
+        is_vote = "majority" in (rule.name, rule.fallback)
+        what = f"tied votes; these get {TIES[rule.tie_rule]}" if is_vote else _HALVES[rule.tie_rule]
+        notes.append(f"{counts['tied']:,} pairs ({share:.1%}) have {what}{seed}")
     return [*notes, *_model_notes(aggregation)]
 
 

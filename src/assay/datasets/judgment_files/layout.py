@@ -99,7 +99,7 @@ def _find_layout(cells: Cells, columns: Mapping[str, str], labels: Mapping[str, 
     if "grade" not in matches:
         raise FormatError(
             "expected columns query_id, doc_id, judge, grade, or one column of grades for each judge, found "
-            f"{', '.join(names)}: name them with --columns grade=NAME or --columns judges=NAME,NAME "
+            f"{', '.join(names)[:100]}: name them with --columns grade=NAME or --columns judges=NAME,NAME "
             "(columns= in Python)",
             cells.label,
         )
@@ -124,8 +124,8 @@ def _find_pair(names: Sequence[str], matches: Mapping[str, str], label: str) -> 
     query, doc = matches.get("query_id", ""), matches.get("doc_id", "")
     if not (query or doc or item):
         raise FormatError(
-            f"expected columns query_id and doc_id, or one such as item or id, found {', '.join(names)}: "
-            "name it with --columns doc_id=NAME (columns= in Python)",
+            "expected columns query_id and doc_id, or one such as item or id, found "
+            f"{', '.join(names)[:100]}: name it with --columns doc_id=NAME (columns= in Python)",
             label,
         )
     if query and (doc or item):

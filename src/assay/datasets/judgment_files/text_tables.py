@@ -63,6 +63,8 @@ def read_text_table(source: InputFile, separator: str | None, columns: Mapping[s
     line, first = next(rows, (1, []))
     if not first:
         raise FormatError("the file is empty; expected judgments", source.label)
+    if separator is None and len(first) == 6 and not columns and not parse_grades([first[4]]).texts:
+        raise FormatError("expected judgments, found a run (6 fields with a score)", source.label, line)
     has_header = _is_header(first, columns)
     names = [name.strip() for name in first] if has_header else [str(i + 1) for i in range(len(first))]
     repeated = next((name for name in names if names.count(name) > 1), None)
