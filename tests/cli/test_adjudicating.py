@@ -20,7 +20,10 @@ def read_until(terminal: int, text: str) -> str:
     while text not in shown:
         assert time.monotonic() < deadline, shown
         if select([terminal], [], [], 1)[0]:
-            shown += os.read(terminal, 65536).decode()
+            try:
+                shown += os.read(terminal, 65536).decode()
+            except OSError:  # the command has ended
+                raise AssertionError(shown) from None
     return shown
 
 

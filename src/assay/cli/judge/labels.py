@@ -219,9 +219,8 @@ def _work(session: AdjudicationSession, is_blind: bool) -> AdjudicationResult:
             AdjudicatingPerson(session, keys, is_blind).run()
         except (KeyboardInterrupt, SystemExit):
             count = session.adjudication.own_decisions
-            print(
-                f"\n{count} decisions are saved in {session.path}; the same command goes on", file=sys.stderr
-            )
+            noun = "decision is" if count == 1 else "decisions are"
+            print(f"\n{count} {noun} saved in {session.path}; the same command goes on", file=sys.stderr)
             raise
     return session.finish()
 
