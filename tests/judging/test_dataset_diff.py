@@ -1,5 +1,6 @@
 """What was added, dropped and changed between two evaluation sets."""
 
+from assay.core.judgments import Judgments
 from assay.core.tables import Documents, Qrels, Queries
 from assay.judging.dataset_diff import Change, diff_datasets
 
@@ -49,3 +50,12 @@ def test_the_json_has_counts_of_rows_and_the_first_of_them() -> None:
     plain = diff_datasets(BEFORE, AFTER)["qrels"].to_dict(limit=0)
     assert plain["counts"] == {"added": 1, "dropped": 1, "changed": 1, "unchanged": 1}
     assert plain["added"] == plain["changed"] == []
+
+
+def test_a_judgment_is_told_by_its_judge() -> None:
+    before = {"judgments": Judgments.from_rows([("q", "a", "ann", 1), ("q", "a", "bob", 2)])}
+    after = {"judgments": Judgments.from_rows([("q", "a", "ann", None), ("q", "b", "bob", 2)])}
+    diff = diff_datasets(before, after)["judgments"]
+    assert diff.changed == [Change(("q", "a", "ann"), "grade", 1.0, None)]
+    assert (diff.added, diff.dropped) == ([("q", "b", "bob")], [("q", "a", "bob")])
+    assert diff.changed[0].to_dict()["judge"] == "ann"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from assay.core.judgments import Judgments
 from assay.core.tables import KeyedTable, PairTable
 
 
@@ -19,7 +20,7 @@ class Change(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON of the change."""
-        names = ("query_id", "doc_id") if len(self.key) == 2 else ("id",)
+        names = ("query_id", "doc_id", "judge")[: len(self.key)] if len(self.key) > 1 else ("id",)
         ids = dict(zip(names, self.key, strict=True))
         return {**ids, "field": self.field, "before": self.before, "after": self.after}
 
@@ -48,7 +49,8 @@ class TableDiff:
         }
 
 
-DatasetDiff = Mapping[str, TableDiff]  # by table: queries, qrels, documents
+DatasetDiff = Mapping[str, TableDiff]  # by table: queries, qrels, documents, judgments
+_ROLES = ("queries", "qrels", "documents", "judgments")
 
 
 def diff_datasets(before: Mapping[str, Any], after: Mapping[str, Any]) -> DatasetDiff:
@@ -59,17 +61,20 @@ def diff_datasets(before: Mapping[str, Any], after: Mapping[str, Any]) -> Datase
     >>> diff_datasets({"qrels": first}, {"qrels": second})["qrels"].changed
     [Change(key=('q', 'a'), field='grade', before=1.0, after=2.0)]
     """
-    roles = [role for role in ("queries", "qrels", "documents") if role in before or role in after]
+    roles = [role for role in _ROLES if role in before or role in after]
     return {role: _diff_rows(_rows(before.get(role)), _rows(after.get(role))) for role in roles}
 
 
 _Rows = Mapping[tuple[str, ...], Mapping[str, Any]]
 
 
-def _rows(table: KeyedTable | PairTable | None) -> _Rows:
+def _rows(table: KeyedTable | PairTable | Judgments | None) -> _Rows:
     """Return the fields of each row by its key."""
     if table is None:
         return {}
+    if isinstance(table, Judgments):
+        frame = table.frame.select("query_id", "doc_id", "judge", "grade", "note")
+        return {row[:3]: {"grade": row[3], "note": row[4]} for row in frame.iter_rows()}
     if isinstance(table, PairTable):
         nested = table.to_dict()
         name = table.value_column

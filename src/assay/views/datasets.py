@@ -13,7 +13,7 @@ from assay.views.experiments import format_time
 from assay.views.numbers import NO_VALUE
 from assay.views.sections import Section, render_sections
 
-_NOUNS = {"queries": "queries", "qrels": "labels", "documents": "documents"}
+_NOUNS = {"queries": "queries", "qrels": "labels", "documents": "documents", "judgments": "judgments"}
 
 
 def render_versions(versions: Sequence[DatasetVersion], style: str) -> str:
