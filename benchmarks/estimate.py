@@ -26,7 +26,7 @@ from report import print_progress
 
 from assay import Qrels, read
 from assay.core.tables import Run
-from assay.judging.estimate.estimates import LabelEstimate, estimate_from_labels
+from assay.judging.estimate.estimates import estimate_from_labels
 from assay.judging.estimate.pairs import join_labels
 from assay.judging.estimate.values import run_values
 from assay.stats.prediction_powered import LabelledUnits, PoweredEstimate, estimate_powered
@@ -229,34 +229,50 @@ def single_pairs_section(data: Data, sims: int, seed: int) -> tuple[str, list[st
 
 
 def next_labels_section(data: Data, sims: int, seed: int) -> tuple[str, list[str]]:
-    """Label 200 random pairs, then 100 that are named; compare with 300 random pairs."""
-    truth, model, table = pair_truths(data.human)["grade"], Qrels(data.model), Table()
+    """Label two thirds at random and the third that is named; compare with as many random pairs."""
+    universe, table = simulate(data, 400, seed), Table()
     print_progress("next labels")
-    for number in range(sims):
-        first = sample_pairs(data.human, 200, np.random.default_rng([seed, number]))
-        chosen = estimate_grade(model, first, 100)
-        pool = chosen[1]
-        labels: Labels = {}
-        for query, docs in pool.items():
-            labels[query] = {doc: data.human[query][doc] for doc in docs}
-        result, _ = estimate_grade(model, labels, 0, Run(pool))
-        table.setdefault(("200 random, 100 named", 300), Tally()).add(result.estimate, truth)
-        both = sample_pairs(data.human, 300, np.random.default_rng([seed, number]))
-        table.setdefault(("300 random", 300), Tally()).add(estimate_grade(model, both, 0)[0].estimate, truth)
-    return make_section("Next labels: the mean grade", "human labels", table, is_exact=False)
+    pairs_of_data, pairs_of_run = (
+        Simulation(data.human, data.model, []),
+        universe._replace(runs=universe.runs[:1]),
+    )
+    joined = join_labels(Qrels(universe.model), Qrels(universe.human))
+    dcg = float(run_values(joined, universe.runs[:1], ["DCG@10"])[0][0].human.mean())
+    tasks = (
+        ("grade", 300, pairs_of_data, pair_truths(data.human)["grade"]),
+        ("DCG@10", 600, pairs_of_run, dcg),
+    )
+    for measure, n, labels, truth in tasks:
+        for number in range(sims):
+            first = sample_pairs(labels.human, n * 2 // 3, np.random.default_rng([seed, number]))
+            _, pool = estimate_value(labels, measure, first, n // 3)
+            more = {query: {doc: labels.human[query][doc] for doc in docs} for query, docs in pool.items()}
+            named, _ = estimate_value(labels, measure, more, 0, Run(pool))
+            table.setdefault((f"{measure}, a third named", n), Tally()).add(named, truth)
+            both = sample_pairs(labels.human, n, np.random.default_rng([seed, number]))
+            drawn, _ = estimate_value(labels, measure, both, 0)
+            table.setdefault((f"{measure}, all at random", n), Tally()).add(drawn, truth)
+    return make_section("Next labels", "human labels", table, is_exact=False)
 
 
-def estimate_grade(
-    model: Qrels, human: Labels, next_count: int, chances: Run | None = None
-) -> tuple[LabelEstimate, Labels]:
-    """Return the estimate of the mean grade, and the pool to label next with its probabilities."""
+def estimate_value(
+    labels: Simulation, measure: str, human: Labels, next_count: int, chances: Run | None = None
+) -> tuple[PoweredEstimate, Labels]:
+    """Return the estimate for these queries, and the pool to label next with its probabilities."""
     result = estimate_from_labels(
-        model, Qrels(human), measures=["grade"], unit="pair", chances=chances, next_count=next_count
+        Qrels(labels.model),
+        Qrels(human),
+        labels.runs,
+        [measure],
+        unit="pair",
+        is_fixed=True,
+        chances=chances,
+        next_count=next_count,
     )
     pool: Labels = {}
     for pair in result.next_labels.pool:
         pool.setdefault(pair.query_id, {})[pair.doc_id] = pair.inclusion_probability
-    return result.estimates[0], pool
+    return result.estimates[0].estimate, pool
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
