@@ -138,7 +138,7 @@ def test_a_project_is_exported_imported_and_closed(monkeypatch: pytest.MonkeyPat
     create()
     work(monkeypatch, "2\n1\n0\n")
     assert call(["judge", "export", "shop", "-o", "labels.csv"]) == 0
-    assert "3 labels of 3 pairs by 1 raters written to labels.csv" in capsys.readouterr().err
+    assert "3 labels of 3 pairs by 1 rater written to labels.csv" in capsys.readouterr().err
     Path("other.csv").write_text("query_id,doc_id,judge,grade\nq1,a,bob,0\nq1,x,bob,0\n")
     assert call(["judge", "import", "shop", "other.csv"]) == 0
     assert "left out: the pair is not in the project      1  q1 x" in capsys.readouterr().out

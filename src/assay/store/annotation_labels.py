@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, RowMapping, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from assay.core.errors import InputError
 from assay.judging.annotation.outside_labels import LabelImport, OutsideLabel
@@ -56,12 +56,13 @@ def read_labels(connection: Connection, project: AnnotationProject) -> list[Labe
         .where(_assignments.record == project.id, _assignments.state == LABELLED)
         .order_by(_labels.number)
     )
-    return [_label_row(row) for row in connection.execute(query).mappings()]
+    return [_label_row(*row) for row in connection.execute(query)]
 
 
-def _label_row(row: RowMapping) -> LabelRow:
-    shown_at = None if row["shown_at"] is None else from_microseconds(row["shown_at"])
-    return LabelRow(**{**row, "shown_at": shown_at, "at": from_microseconds(row["at"])})
+def _label_row(*values: Any) -> LabelRow:
+    *others, shown_at, at = values
+    times = (None if shown_at is None else from_microseconds(shown_at), from_microseconds(at))
+    return LabelRow._make((*others, *times))
 
 
 def read_progress(database: Database, project: AnnotationProject) -> ProjectProgress:
@@ -212,7 +213,11 @@ class _Import:
         """Mark the pairs that have all their judgments now."""
         judged = Counter(pair for pair, _ in self.grades)
         roles = dict(self.pairs.values())
-        for number in numbers:
-            if roles[number] == COUNTED and judged[number] >= self.project.per_pair:
-                owner = (_pairs.record == self.project.id) & (_pairs.number == number)
-                self.connection.execute(update(annotation_pairs).where(owner).values(is_full=True))
+        full = [
+            {"full_pair": number}
+            for number in numbers
+            if roles[number] == COUNTED and judged[number] >= self.project.per_pair
+        ]
+        if full:
+            owner = (_pairs.record == self.project.id) & (_pairs.number == bindparam("full_pair"))
+            self.connection.execute(update(annotation_pairs).where(owner).values(is_full=True), full)

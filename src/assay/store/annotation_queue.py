@@ -36,6 +36,8 @@ from assay.store.annotation_rows import (
     check_rater,
     count_gold,
     from_microseconds,
+    known_numbers,
+    known_states,
     place_label,
     refresh_fullness,
     to_microseconds,
@@ -119,16 +121,16 @@ class AnnotationQueue:
 
         Gold questions count among the pairs of the rater, who could tell them by a number that stays.
         """
-        is_own, is_counted = _assignments.rater == rater, _pairs.role == COUNTED
-        query = (
-            select(func.count().filter(is_own), func.count().filter(is_counted))
-            .join(annotation_pairs, _joins_pair())
-            .where(_assignments.record == self.project.id, _assignments.state == LABELLED)
-            .where(_pairs.role.in_((COUNTED, GOLD)))
-        )
+        is_labelled = (_assignments.record == self.project.id) & (_assignments.state == LABELLED)
+        of_all = select(func.count()).where(is_labelled)
         with self.database.read_transaction() as connection:
-            own, of_all = connection.execute(query).one()
-        return own, of_all
+            own = connection.execute(of_all.where(_assignments.rater == rater)).scalar_one()
+            total = connection.execute(of_all).scalar_one()
+            for role in (GOLD, TRAINING):
+                numbers = select(_pairs.number).where(_pairs.record == self.project.id, _pairs.role == role)
+                total -= connection.execute(of_all.where(_assignments.pair.in_(numbers))).scalar_one()
+            training = known_states(connection, self.project, TRAINING, rater).values()
+        return own - sum(state.state == LABELLED for state in training), total
 
     def resume(self, rater: str) -> None:
         """Let a rater go on who was paused; answers to gold questions before now no longer pause."""
@@ -199,16 +201,14 @@ class _Turn:
 
     def _known_pair(self, role: str) -> int | None:
         """Return a training pair or a gold question that the rater has not had."""
-        own = select(_assignments.pair).where(self._own())
-        return self._first_known(role, _pairs.number.not_in(own))
+        states = known_states(self.connection, self.project, role, self.rater)
+        numbers = [n for n in known_numbers(self.connection, self.project, role) if n not in states]
+        return next(iter(gold_order(self.project, self.rater, numbers)), None)
 
     def _known_later(self, role: str) -> int | None:
         """Return a training pair or a gold question that the rater has set aside."""
-        own = select(_assignments.pair).where(self._own(LATER))
-        return self._first_known(role, _pairs.number.in_(own))
-
-    def _first_known(self, role: str, condition: ColumnElement[bool]) -> int | None:
-        numbers = self._numbers(role, condition)
+        states = known_states(self.connection, self.project, role, self.rater)
+        numbers = [number for number, state in states.items() if state.state == LATER]
         return next(iter(gold_order(self.project, self.rater, numbers)), None)
 
     def _numbers(self, role: str, condition: ColumnElement[bool]) -> list[int]:
@@ -216,22 +216,21 @@ class _Turn:
         return list(self.connection.execute(query).scalars())
 
     def _is_gold_due(self) -> bool:
-        query = (
-            select(_pairs.role, func.count())
-            .join(annotation_assignments, _joins_pair())
-            .where(self._own(LABELLED, SKIPPED))
-            .group_by(_pairs.role)
+        judged = int(self._scalar(select(func.count()).where(self._own(LABELLED, SKIPPED))))
+        gold, training = (
+            sum(
+                state.state in (LABELLED, SKIPPED)
+                for state in known_states(self.connection, self.project, role, self.rater).values()
+            )
+            for role in (GOLD, TRAINING)
         )
-        counts = {row[0]: row[1] for row in self.connection.execute(query)}
-        return is_gold_due(self.project, self.rater, counts.get(COUNTED, 0), counts.get(GOLD, 0))
+        return is_gold_due(self.project, self.rater, judged - gold - training, gold)
 
     def _last_number(self) -> int:
-        query = (
-            select(func.max(_assignments.pair))
-            .join(annotation_pairs, _joins_pair())
-            .where(self._own(), _pairs.role == COUNTED)
-        )
-        number = self.connection.execute(query).scalar()
+        """Return the number of the last counted pair that the rater has had, −1 if there is none."""
+        known = select(_pairs.number).where(_pairs.record == self.project.id, _pairs.role != COUNTED)
+        query = select(_assignments.pair).where(self._own(), _assignments.pair.not_in(known))
+        number = self._scalar(query.order_by(_assignments.pair.desc()))
         return -1 if number is None else int(number)
 
     def _fresh_pair(self, after: int) -> int | None:

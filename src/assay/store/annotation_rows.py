@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, insert, or_, sel
 from assay.core.errors import InputError
 from assay.judging.annotation.progress import is_right_answer
 from assay.judging.annotation.project import COUNTED, GOLD, AnnotationProject
+from assay.store.records import BATCH_SIZE
 from assay.store.schema import (
     annotation_assignments,
     annotation_labels,
@@ -76,19 +78,67 @@ def count_gold(connection: Connection, project: AnnotationProject, rater: str) -
     resumed_at = connection.execute(
         select(raters.resumed_at).where(raters.record == project.id, raters.rater == rater)
     ).scalar()
-    query = (
-        select(_labels.grade, _pairs.gold_grade)
-        .join(
-            annotation_assignments,
-            (_assignments.record == _labels.record) & (_assignments.label == _labels.number),
-        )
-        .join(annotation_pairs, (_pairs.record == _labels.record) & (_pairs.number == _labels.pair))
-        .where(_assignments.record == project.id, _assignments.rater == rater, _assignments.state == LABELLED)
-        .where(_pairs.role == GOLD, _labels.at > (resumed_at or 0))
-    )
-    answers = connection.execute(query).all()
+    since = resumed_at or 0
+    answers = [
+        (label.grade, gold_grade)
+        for gold_grade, label in _gold_answers(connection, project, rater)
+        if label.at > since
+    ]
     right = sum(is_right_answer(grade, gold, project.gold_tolerance) for grade, gold in answers)
     return GoldCount(len(answers), right)
+
+
+def _gold_answers(
+    connection: Connection, project: AnnotationProject, rater: str
+) -> Iterator[tuple[float, Any]]:
+    """Yield the known grade and the valid label of each gold question that a rater answered."""
+    own = known_states(connection, project, GOLD, rater)
+    labels = {
+        state.label: number
+        for number, state in own.items()
+        if state.state == LABELLED and state.label is not None
+    }
+    gold = select(_pairs.number, _pairs.gold_grade).where(_pairs.record == project.id, _pairs.role == GOLD)
+    grades = {row.number: row.gold_grade for row in connection.execute(gold)} if labels else {}
+    for numbers in _parts(list(labels)):
+        query = select(_labels.number, _labels.grade, _labels.at).where(
+            _labels.record == project.id, _labels.number.in_(numbers)
+        )
+        for label in connection.execute(query):
+            yield grades[labels[label.number]], label
+
+
+class PairState(NamedTuple):
+    """The state of a pair for a rater, and the number of the label."""
+
+    state: str
+    label: int | None
+
+
+def known_numbers(connection: Connection, project: AnnotationProject, role: str) -> list[int]:
+    """Return the numbers of the gold questions or of the training pairs."""
+    query = select(_pairs.number).where(_pairs.record == project.id, _pairs.role == role)
+    return list(connection.execute(query).scalars())
+
+
+def known_states(
+    connection: Connection, project: AnnotationProject, role: str, rater: str
+) -> dict[int, PairState]:
+    """Return the states of the gold questions or the training pairs that a rater has had.
+
+    The pairs are looked up one by one: a rater may have had many thousands of others.
+    """
+    states: dict[int, PairState] = {}
+    for numbers in _parts(known_numbers(connection, project, role)):
+        query = select(_assignments.pair, _assignments.state, _assignments.label).where(
+            _assignments.record == project.id, _assignments.rater == rater, _assignments.pair.in_(numbers)
+        )
+        states |= {row.pair: PairState(row.state, row.label) for row in connection.execute(query)}
+    return states
+
+
+def _parts(numbers: Sequence[int]) -> Iterable[Sequence[int]]:
+    return (numbers[start : start + BATCH_SIZE] for start in range(0, len(numbers), BATCH_SIZE))
 
 
 def append_label(connection: Connection, **values: Any) -> int:

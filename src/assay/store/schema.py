@@ -123,6 +123,7 @@ annotation_assignments = Table(  # the present state of a pair for a rater
     Column("expires_at", BigInteger, nullable=False),  # of an open assignment
     Column("label", Integer),  # the number of the valid label, or of the row that set the pair aside
     Index("annotation_assignments_by_rater", "record", "rater", "state"),
+    Index("annotation_assignments_by_order", "record", "rater", "pair"),
 )
 
 annotation_labels = Table(  # everything that raters did, in order; rows are only added

@@ -261,11 +261,9 @@ def _export(arguments: argparse.Namespace) -> int:
             name=arguments.name, target=arguments.output, format=arguments.format, store=arguments.store
         )
     )
-    print(
-        f"{written.labels:,} labels of {written.pairs:,} pairs by {written.raters:,} raters written to "
-        f"{written.target}",
-        file=sys.stderr,
-    )
+    counts = ((written.labels, "label"), (written.pairs, "pair"), (written.raters, "rater"))
+    labels, pairs, raters = (f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+    print(f"{labels} of {pairs} by {raters} written to {written.target}", file=sys.stderr)
     return 0
 
 

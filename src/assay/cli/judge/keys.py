@@ -55,7 +55,7 @@ class TerminalKeys:
         self._settings: list[Any] = []
 
     @contextmanager
-    def opened(self) -> Iterator[TerminalKeys]:
+    def session(self) -> Iterator[TerminalKeys]:
         """Read single keys until the end; a signal that ends the program does not skip the end."""
         import termios
 
@@ -123,7 +123,7 @@ def _leave(number: int, frame: object) -> None:
 def open_keys() -> Iterator[KeySource]:
     """The keys of the terminal if standard input and output are one, else the lines of standard input."""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        with TerminalKeys().opened() as keys:
+        with TerminalKeys().session() as keys:
             yield keys
     else:
         yield LineKeys()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
+from math import comb
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -150,7 +151,7 @@ def estimate_agreement(labels: Iterable[LabelRow]) -> Estimate:
         if label.role == COUNTED and label.grade is not None:
             grades[label.pair].append(label.grade)
     shares = [
-        float(np.mean([first == second for first, second in combinations(given, 2)]))
+        sum(first == second for first, second in combinations(given, 2)) / comb(len(given), 2)
         for given in grades.values()
         if len(given) > 1
     ]

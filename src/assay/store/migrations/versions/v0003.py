@@ -59,6 +59,7 @@ def _create_assignments() -> None:
     )
     table = "annotation_assignments"
     op.create_index("annotation_assignments_by_rater", table, ["experiment", "rater", "state"])
+    op.create_index("annotation_assignments_by_order", table, ["experiment", "rater", "pair"])
 
 
 def _create_labels() -> None:
