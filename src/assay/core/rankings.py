@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from assay.core.digests import DigestedRun, digest_of
-from assay.core.groups import RunBlocks, Segments
-from assay.core.score_order import ScoreOrder
+from assay.core.digests import digest_of
+from assay.core.recorded_run import TopDocuments
 
-DEFAULT_DEPTH = 20
 SCHEMA = {"query_id": pl.String(), "rank": pl.UInt32(), "doc_id": pl.String()}
 
 
@@ -25,6 +23,11 @@ class Rankings:
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+
+    @classmethod
+    def from_tops(cls, tops: Sequence[TopDocuments]) -> Rankings:
+        """Return the table of the first documents of the blocks of a run."""
+        return cls(pl.concat([pl.DataFrame(schema=SCHEMA), *map(_to_frame, tops)]))
 
     def of(self, query_id: str) -> list[str]:
         """Return the documents of a query, best first."""
@@ -40,48 +43,13 @@ class Rankings:
         return len(self.frame)
 
 
-def first_documents(run: RunBlocks, depth: int = DEFAULT_DEPTH, order: ScoreOrder | None = None) -> Rankings:
-    """Return the first documents of a run, which is read once.
-
-    >>> from assay.core.tables import Run
-    >>> first_documents(Run({"q": {"a": 1.0, "b": 2.0}})).of("q")
-    ['b', 'a']
-    """
-    recorded = RecordedRun(run, depth, order)
-    for _ in recorded.blocks():
-        pass
-    return recorded.rankings
-
-
-class RecordedRun(DigestedRun):
-    """A run whose digest is computed and whose first documents are collected while its blocks are read."""
-
-    def __init__(self, run: RunBlocks, depth: int = DEFAULT_DEPTH, order: ScoreOrder | None = None) -> None:
-        super().__init__(run)
-        self._depth, self._order = depth, order or ScoreOrder()
-        self._tops: list[pl.DataFrame] = []
-
-    def convert_blocks(self, blocks: Iterable[Segments]) -> Iterator[Segments]:
-        """Return the blocks, and collect the first documents of their queries."""
-        self._tops = []
-        for block in super().convert_blocks(blocks):
-            self._tops.append(self._top(block))
-            yield block
-
-    def _top(self, block: Segments) -> pl.DataFrame:
-        ordered = block.with_values(self._order.convert(block.values))
-        lengths, ids = ordered.top(np.arange(len(block.query_ids)), self._depth)
-        starts = np.cumsum(lengths) - lengths
-        return pl.DataFrame(
-            {
-                "query_id": np.repeat(np.array(block.query_ids, dtype=object), lengths).tolist(),
-                "rank": np.arange(len(ids)) - np.repeat(starts, lengths) + 1,
-                "doc_id": ids.tolist(),
-            },
-            schema_overrides=SCHEMA,
-        )
-
-    @property
-    def rankings(self) -> Rankings:
-        """The first documents of the blocks read so far."""
-        return Rankings(pl.concat([pl.DataFrame(schema=SCHEMA), *self._tops]))
+def _to_frame(top: TopDocuments) -> pl.DataFrame:
+    starts = np.cumsum(top.counts) - top.counts
+    return pl.DataFrame(
+        {
+            "query_id": np.repeat(np.array(top.query_ids, dtype=object), top.counts).tolist(),
+            "rank": np.arange(len(top.doc_ids)) - np.repeat(starts, top.counts) + 1,
+            "doc_id": top.doc_ids,
+        },
+        schema_overrides=SCHEMA,
+    )

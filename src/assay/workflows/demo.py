@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.errors import InputError, MissingExtraError
-from assay.core.rankings import first_documents
+from assay.core.rankings import Rankings
+from assay.core.recorded_run import first_documents
 from assay.core.tables import Run
 from assay.datasets import Collection, helpcentre, write
 from assay.datasets.generate import generate
@@ -193,7 +194,10 @@ class _Demo:
     ) -> None:
         """Save an evaluation with what pages show of it."""
         tables = ShownTables(
-            rankings=first_documents(run), qrels=self.qrels, queries=self.queries, documents=self.documents
+            rankings=Rankings.from_tops(first_documents(run)),
+            qrels=self.qrels,
+            queries=self.queries,
+            documents=self.documents,
         )
         experiment = experiment_from_evaluation(
             evaluation,

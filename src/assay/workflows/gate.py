@@ -18,7 +18,7 @@ from assay.views.checks import describe_verdict
 from assay.views.gate import verdict_dict
 from assay.workflows.inputs import RunWatch, Tables
 from assay.workflows.project import SystemFiles, open_project
-from assay.workflows.recording import Recording, digest_runs, input_digests, run_digest, run_rankings
+from assay.workflows.recording import Recording, digest_runs, first_documents_of, input_digests, run_digest
 from assay.workflows.settings import PROJECT_FILE, read_settings
 
 
@@ -105,7 +105,7 @@ def _recordings(
         queries=tables.queries,
         documents=tables.documents,
         run=run_digest(run),
-        rankings=run_rankings(run),
+        tops=first_documents_of(run),
         configuration=read_settings(files.config) if files.config else {},
         latency=percentiles(latencies) if files.latencies and latencies is not None else {},
         figures=files.figures if isinstance(files.figures, Mapping) else {},

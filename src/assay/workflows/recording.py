@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from assay.core.errors import InputError
 from assay.core.groups import RunBlocks
-from assay.core.rankings import Rankings, RecordedRun
+from assay.core.recorded_run import RecordedRun, TopDocuments
 from assay.core.score_order import ScoreOrder
 from assay.core.tables import Documents, Qrels, Queries
 from assay.evaluation import Evaluation
@@ -46,7 +46,7 @@ class Recording:
     queries: Queries | None = None
     documents: Documents | None = None
     run: str | None = None  # the digest of the run
-    rankings: Rankings | None = None  # its first documents
+    tops: Sequence[TopDocuments] = ()  # its first documents
     only_common: bool = False
     configuration: Mapping[str, Any] = field(default_factory=dict)
     latency: Mapping[str, float] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def record_runs(
             queries=tables.queries,
             documents=tables.documents,
             run=run_digest(run),
-            rankings=run_rankings(run),
+            tops=first_documents_of(run),
             only_common=only_common,
             configuration=configurations.get(evaluation.name, {}),
             result=result,
@@ -108,6 +108,6 @@ def run_digest(run: RunBlocks) -> str | None:
     return run.digest if isinstance(run, RecordedRun) else None
 
 
-def run_rankings(run: RunBlocks) -> Rankings | None:
-    """Return the first documents of a run that was wrapped by `digest_runs` and scored, else None."""
-    return run.rankings if isinstance(run, RecordedRun) else None
+def first_documents_of(run: RunBlocks) -> Sequence[TopDocuments]:
+    """Return the first documents of a run that was wrapped by `digest_runs` and scored, else none."""
+    return run.tops if isinstance(run, RecordedRun) else ()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.core.errors import AssayError, InputError, UndecidableError
-from assay.core.rankings import first_documents
+from assay.core.recorded_run import first_documents
 from assay.evaluation import DEFAULT_MEASURES, Evaluation
 from assay.evaluation.compare import ComparisonOptions, Comparisons, compare_evaluations
 from assay.search.run_queries import RunProgress, Watch
@@ -117,7 +117,7 @@ class RunResult:
             queries=self.data.queries,
             documents=self.data.documents,
             run=system.run.digest,
-            rankings=first_documents(system.run),
+            tops=first_documents(system.run),
             configuration=system.configuration,
             latency={name: ms for name, ms in percentiles.items() if ms is not None},
             figures=system.figures,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.errors import ConfigurationError, InputError
+from assay.core.rankings import Rankings
 from assay.core.records import Experiment
 from assay.core.settings import is_number
 from assay.core.tables import Scores
@@ -59,7 +60,7 @@ def save(request: SaveRequest, recordings: Sequence[Recording]) -> list[SavedExp
 def _shown_tables(recording: Recording, with_texts: bool) -> ShownTables:
     """Return the tables that pages show of a recording."""
     return ShownTables(
-        rankings=recording.rankings,
+        rankings=Rankings.from_tops(recording.tops) if recording.tops else None,
         qrels=recording.qrels,
         queries=recording.queries,
         documents=recording.documents if with_texts else None,
