@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -37,15 +37,23 @@ class Cells:
 
     def parse(self, name: str, convert: Callable[[Any], _Value]) -> list[_Value]:
         """Return the converted values of a column; `convert` raises TableError for a wrong one."""
-        values, known = self.columns[name], dict[Hashable, _Value]()
-        for row, value in enumerate(values):
+        values = self.columns[name]
+        try:
+            known = {value: convert(value) for value in set(values)}
+        except (TableError, TypeError):
+            raise self._first_error(name, convert) from None
+        return [known[value] for value in values]
+
+    def _first_error(self, name: str, convert: Callable[[Any], object]) -> FormatError:
+        """Return the error for the first value of a column that cannot be converted."""
+        for row, value in enumerate(self.columns[name]):
             try:
-                if value not in known:
-                    known[value] = convert(value)
+                convert(value)
+                hash(value)
             except (TableError, TypeError) as error:
                 problem = str(error) if isinstance(error, TableError) else f"found {value!r:.60} as {name}"
-                raise self.error(row, problem) from None
-        return [known[value] for value in values]
+                return self.error(row, problem)
+        raise AssertionError(f"expected a wrong value of {name}, found none")
 
     def ids(self, name: str, column: str) -> list[str]:
         """Return a column as ids; `column` is the name to use in an error."""
