@@ -219,7 +219,7 @@ def test_a_crowd_file_without_a_header_is_item_rater_and_grade(shared: Path) -> 
         ("[]", "expected rows of judgments, found none"),
         ("q1 Q0 d1 1 2.5 bm25\n", "expected judgments, found a run"),
         ("[1]", "record 1: expected an object, found 1"),
-        ('[{"query_id": "q", "doc_id": [1], "judge": "a", "grade": 1}]', r"record 1: expected text .* as doc_id"),
+        ('[{"qid": "q", "doc_id": [1], "judge": "a", "grade": 1}]', r"record 1: expected text .* doc_id"),
         ('[{"qid": "q", "doc_id": "d", "judge": "a", "grade": 1, "at": 5}]', "record 1: expected a time"),
         ('{"query_id": "q", "doc_id": "d", "judge": "a", "grade": 1}\n{"query_id"', "labels:2: is not valid"),
         ('{"query_doc_pairs": [{"query_text": " ", "doc_id": "d"}]}', "pair 1: expected the text of a query"),
