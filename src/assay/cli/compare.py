@@ -59,6 +59,20 @@ def parser() -> argparse.ArgumentParser:
     add_measures(options, COMPARISON_MEASURES)
     add_inputs(options)
     add_score_order(options)
+    _add_tests(options)
+    add_two_labels(options)
+    add_config(options)
+    add_saving(options)
+    options.add_argument(
+        "--movers", type=int, default=3, metavar="N", help="how many winners and losers to name (default: 3)"
+    )
+    add_format(options, FORMATS)
+    add_intervals(options)
+    return options
+
+
+def _add_tests(options: argparse.ArgumentParser) -> None:
+    """Add the options that say how runs are compared."""
     options.add_argument(
         "--test",
         choices=tuple(TESTS),
@@ -81,15 +95,6 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--only-common", action="store_true", help="leave out judged queries missing from any of the runs"
     )
-    add_two_labels(options)
-    add_config(options)
-    add_saving(options)
-    options.add_argument(
-        "--movers", type=int, default=3, metavar="N", help="how many winners and losers to name (default: 3)"
-    )
-    add_format(options, FORMATS)
-    add_intervals(options)
-    return options
 
 
 def command(arguments: argparse.Namespace) -> None:

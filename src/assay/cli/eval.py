@@ -65,6 +65,19 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also show each score if all unjudged documents were irrelevant, and if all were relevant",
     )
+    _add_weights(options)
+    add_intervals(options)
+    add_two_labels(options)
+    add_config(options)
+    add_saving(options)
+    options.add_argument(
+        "--worst", type=int, default=3, metavar="N", help="how many of the worst queries to name (default: 3)"
+    )
+    return options
+
+
+def _add_weights(options: argparse.ArgumentParser) -> None:
+    """Add the options that say how queries and pairs were sampled."""
     options.add_argument(
         "--pool",
         metavar="FILE",
@@ -79,14 +92,6 @@ def parser() -> argparse.ArgumentParser:
         "(queries), of all issued ones (traffic, which needs a frequency), or of all judged queries equally "
         "(judged) (default: queries)",
     )
-    add_intervals(options)
-    add_two_labels(options)
-    add_config(options)
-    add_saving(options)
-    options.add_argument(
-        "--worst", type=int, default=3, metavar="N", help="how many of the worst queries to name (default: 3)"
-    )
-    return options
 
 
 def command(arguments: argparse.Namespace) -> None:
@@ -98,6 +103,11 @@ def command(arguments: argparse.Namespace) -> None:
         return
     if not arguments.runs:
         raise InputError("expected one RUN or more after QRELS, found none")
+    _show_scores(arguments)
+
+
+def _show_scores(arguments: argparse.Namespace) -> None:
+    """Score the runs against one set of judgments, and print the result."""
     saving = save_request(arguments, run_count=len(arguments.runs))
     request = EvaluateRequest(
         files=table_files(arguments, arguments.runs),

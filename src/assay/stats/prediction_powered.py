@@ -157,13 +157,12 @@ def estimate_powered(
         reason = "the model's labels do not make the interval narrower"
     human_estimate = human_only.to_estimate(strata, level, bounds)
     ratio = human_only.variance / powered.variance if powered.variance > 0 else 1.0
-    n = human_estimate.n
     return PoweredEstimate(
         human_estimate if powered is human_only else powered.to_estimate(strata, level, bounds),
         human_estimate,
         _model_estimate(strata, level, bounds),
         _mean_scale(strata, slopes),
-        None if human_estimate.has_no_interval else n * ratio,
+        None if human_estimate.has_no_interval else human_estimate.n * ratio,
         NormalSpread(powered.value, math.sqrt(powered.variance), powered.df)
         if powered.variance > 0 and not human_estimate.has_no_interval
         else None,

@@ -149,27 +149,24 @@ def estimate_from_labels(
     _check_options(unit, level)
     weights = read_weights(queries, model.query_ids, population)
     pairs = join_labels(model, human, chances, weights)
-    differences: list[TargetValues] = []
-    if runs:
-        targets, differences = run_values(pairs, runs, measures or RUN_MEASURES)
-    else:
-        targets = pair_values(pairs, [str(m) for m in measures or PAIR_MEASURES])
+    targets, differences = _targets(pairs, runs, measures)
     texts = None if documents is None else documents.texts()
     slices = make_slices(dict.fromkeys(by), pairs.query_ids, queries, model, texts) if by else []
     estimator = _Estimator(pairs, slices, unit, level, is_fixed)
     single, differing = ([estimator.estimate(t) for t in group] for group in (targets, differences))
-    next_labels = choose_next(
-        pairs, [(e.target, e.sampling, e.estimate) for e in single + differing], next_count, seed
-    )
-    return LabelEstimates(
-        tuple(single),
-        tuple(differing),
-        next_labels,
-        pairs,
-        level,
-        is_fixed,
-        weights.warnings if weights else (),
-    )
+    estimated = [(e.target, e.sampling, e.estimate) for e in single + differing]
+    next_labels = choose_next(pairs, estimated, next_count, seed)
+    warnings = weights.warnings if weights else ()
+    return LabelEstimates(tuple(single), tuple(differing), next_labels, pairs, level, is_fixed, warnings)
+
+
+def _targets(
+    pairs: LabelledPairs, runs: Sequence[RunBlocks], measures: Sequence[str | Measure]
+) -> tuple[list[TargetValues], list[TargetValues]]:
+    """Return the values to estimate, and the differences between runs."""
+    if runs:
+        return run_values(pairs, runs, measures or RUN_MEASURES)
+    return pair_values(pairs, [str(m) for m in measures or PAIR_MEASURES]), []
 
 
 def _check_options(unit: str, level: float) -> None:
