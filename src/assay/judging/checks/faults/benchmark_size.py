@@ -25,7 +25,7 @@ def find(data: EvaluationSet) -> Iterator[Finding]:
     deviation, source = _deviation(data)
     size = assess_size(n, deviation, data.margin)
     smallest = size.detectable_difference
-    shown = "no difference" if smallest is None else f"differences of {smallest:.3f} or more"
+    shown = "no difference" if smallest is None or smallest > 1 else f"differences of {smallest:.3f} or more"
     is_small = n < _LEAST_QUERIES
     yield Finding(
         "benchmark_size",

@@ -212,8 +212,8 @@ def _find_left_out(data: EvaluationSet) -> Iterator[Finding]:
         INFO,
         sum(effect.labels for effect in effects),
         f"without the {count_of(worst.labels, 'label')} that only {worst.run} brought, its nDCG@{data.k} "
-        f"falls by {e.value or 0.0:.4f}{ends}: the "
-        "most that a new system loses which the pool lacks",
+        f"falls by {e.value or 0.0:.4f}{ends}: a "
+        "system that is not in the pool can lose as much",
         "judge the top of a new system before comparing it with those of the pool",
         [effect._asdict() | {"loss": effect.loss.to_dict()} for effect in effects[:EXAMPLES]],
     )

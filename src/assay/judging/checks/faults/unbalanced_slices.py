@@ -53,7 +53,7 @@ def _find_small(column: str, slices: Sequence[Slice], is_chosen: bool) -> Iterat
         f"{count_of(len(small), 'slice')} of {len(slices)} by {column} {agree(len(small), 'has', 'have')} "
         f"fewer than {_FEW_QUERIES} judged queries ({smallest.value}: {len(smallest.rows)}; "
         f"{largest.value}: {len(largest.rows):,})",
-        f"add queries to these slices (`assay dataset sample --stratify {column}`), or do not report them",
+        f"add queries to these slices (`assay dataset sample --by {column}`), or do not report them",
         [{"column": column, "value": part.value, "queries": len(part.rows)} for part in small[:EXAMPLES]],
     )
 
