@@ -169,3 +169,18 @@ def test_runs_keep_the_names_they_are_given(folder: Path, capsys: pytest.Capture
     write(Run(RUNS[0].to_dict()), "third.run")
     argv = [*ARGUMENTS, "queries.qrels", "third.run", "--name", "mine", "--format", "json"]
     assert json.loads(call_assay(capsys, *argv)[1])["estimates"][0]["run"] == "mine"
+
+
+def test_one_labelled_query_and_all_of_them_are_described(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(Qrels({"q7": HUMAN["q7"]}), "one.qrels")
+    write(Qrels(HUMAN), "all.qrels")
+    one, everything = (
+        " ".join(call_assay(capsys, *ARGUMENTS, name, "old.run")[1].split())
+        for name in ("one.qrels", "all.qrels")
+    )
+    assert "from 1 query that people labelled" in one
+    assert "no interval: an interval needs 2 human labels or more, found 1" in one
+    assert "the same as by people alone: people labelled all of them" in everything
+    assert "label next" not in everything

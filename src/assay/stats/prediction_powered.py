@@ -176,6 +176,8 @@ def _reason(strata: Sequence[LabelledUnits]) -> str:
         return f"an interval needs 2 human labels or more, found {min(units.n for units in strata)}"
     if n < FEWEST_TO_TUNE:
         return f"the model's labels are used from {FEWEST_TO_TUNE} human labels on, found {n}"
+    if all(units.n == units.size for units in strata):
+        return "people labelled all of them"
     return ""
 
 

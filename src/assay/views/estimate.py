@@ -125,11 +125,12 @@ def _readings(result: LabelEstimates) -> list[str]:
 def describe_estimate(e: LabelEstimate) -> str:
     """Return what an estimate says, in one or two sentences."""
     powered, unit = e.estimate, "queries" if e.sampling.unit == "query" else "pairs"
+    labelled = e.sampling.unit if powered.combined.n == 1 else unit
     subject = f"{_measure_name(e)} of {e.target.run}" if e.target.run else f"the {_measure_name(e)}"
     if e.target.baseline:
         subject = f"{e.target.measure}, {e.target.run} against {e.target.baseline}"
     sentence = (
-        f"{subject}: {format_estimate(powered.combined)} from {powered.combined.n:,} {unit} that people "
+        f"{subject}: {format_estimate(powered.combined)} from {powered.combined.n:,} {labelled} that people "
         f"labelled and {e.units:,} that the model labelled"
     )
     if e.p is not None:
