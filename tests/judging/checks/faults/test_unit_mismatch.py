@@ -35,7 +35,7 @@ def test_judged_passages_are_told_from_the_documents_of_a_run() -> None:
 def test_judged_passages_are_told_from_the_documents_of_the_collection() -> None:
     documents = Documents.from_data({"a": "x", "b": "y"})
     finding = only(find(EvaluationSet(Qrels({"q": {"a-1": 1, "b-2": 0}}), documents=documents)))
-    assert "the qrels has passages and the documents has documents" in finding.message
+    assert "the qrels have passages and the documents have documents" in finding.message
 
 
 def test_numbered_documents_are_no_passages() -> None:

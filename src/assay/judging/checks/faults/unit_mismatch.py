@@ -18,11 +18,16 @@ def find(data: EvaluationSet) -> Iterator[Finding]:
             "unit_mismatch",
             ERROR,
             len(relation.pairs),
-            f"{fine} has passages and {coarse} has documents: {count_of(len(relation.pairs), 'id')} such as "
+            f"{_holds(fine)} passages and {_holds(coarse)} documents: {count_of(len(relation.pairs), 'id')} such as "
             f"{part!r} belong to documents such as {whole!r}, so they match no row",
             _fix(relation, part, whole),
             examples_of(relation.pairs.select(passage="id", document="parent")),
         )
+
+
+def _holds(table: str) -> str:
+    """Return the name of a table with the verb that agrees with it."""
+    return f"{table} has" if table.startswith("run ") else f"{table} have"
 
 
 def _fix(relation: Relation, part: str, whole: str) -> str:
