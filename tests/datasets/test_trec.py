@@ -109,6 +109,11 @@ def test_a_wrong_run_is_refused_with_its_line(
     assert (caught.value.path, caught.value.line) == (str(path), line)
 
 
+def test_grades_may_be_written_as_decimals(tmp_path: Path) -> None:
+    qrels = read(write_file(tmp_path, "q 0 a 1.\nq 0 b 2.0\nq 0 c -1\n"), "qrels")
+    assert qrels.to_dict() == {"q": {"a": 1.0, "b": 2.0, "c": -1.0}}
+
+
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [

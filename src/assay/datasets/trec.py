@@ -20,7 +20,7 @@ from assay.core.group_rows import RowBatch, group_rows
 from assay.core.groups import Groups, ScatteredQueryError, ScoreChanges
 from assay.core.parallel import ordered_map
 from assay.core.strings import PAD, StringColumn
-from assay.core.tables import Qrels, Run, duplicate_problem
+from assay.core.tables import GRADE_LIMIT, Qrels, Run, duplicate_problem
 from assay.datasets.formats import Format, Kind
 from assay.datasets.input_files import Chunk, InputFile
 from assay.datasets.numbers import parse_floats, parse_integers
@@ -46,8 +46,15 @@ class TrecLayout(NamedTuple):
 
 
 def _parse_grades(texts: StringColumn) -> Floats:
+    """Return whole numbers, also those written as 1. or 1.0; NaN for any other text."""
     values, is_valid = parse_integers(texts)
-    return np.where(is_valid, values, np.nan)
+    grades: Floats = np.where(is_valid, values, np.nan)
+    others = np.flatnonzero(~is_valid)
+    if len(others):
+        numbers = parse_floats(texts.take(others))
+        is_whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < GRADE_LIMIT)
+        grades[others] = np.where(is_whole, numbers, np.nan)
+    return grades
 
 
 RUN = TrecLayout("run", ("query", "Q0", "document", "rank", "score", "tag"), 4, parse_floats)
