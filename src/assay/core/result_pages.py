@@ -15,6 +15,7 @@ from assay.core.errors import TableError
 
 NO_DOCUMENT = -1  # at the ranks below the last document of a page
 Codes = NDArray[np.int32]
+_BLOCK_ROWS = 1 << 19
 
 
 class ResultPage(NamedTuple):
@@ -24,6 +25,13 @@ class ResultPage(NamedTuple):
     documents: Sequence[str]
     clicks: Sequence[int]
     dwell: Sequence[float | None] | None = None  # seconds, None: unknown
+
+
+class PairCodes(NamedTuple):
+    """The pairs of a query and a document that pages show, and the position of the pair at each rank."""
+
+    keys: Ints  # sorted: code of the query × number of documents + code of the document
+    codes: Codes  # page × rank; NO_DOCUMENT: the page is shorter
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class Pages:
     clicks: NDArray[np.bool_]  # page × rank
     dwell: NDArray[np.float32] | None = None  # page × rank, in seconds; NaN: no click, or unknown
     weights: Ints | None = None  # how many equal pages each row stands for; None: one
+    pairs: PairCodes | None = None  # once `encode_pairs` has computed them
 
     @classmethod
     def from_rows(cls, rows: Iterable[ResultPage]) -> Self:
@@ -106,7 +115,21 @@ class Pages:
             clicks=self.clicks[rows],
             dwell=None if self.dwell is None else self.dwell[rows],
             weights=None if self.weights is None else self.weights[rows],
+            pairs=None if self.pairs is None else self.pairs._replace(codes=self.pairs.codes[rows]),
         )
+
+    def encode_pairs(self) -> Pages:
+        """Return the pages with the codes of their pairs, which counts are made of."""
+        if self.pairs is not None:
+            return self
+        blocks = [
+            self.take(slice(begin, begin + _BLOCK_ROWS)) for begin in range(0, len(self.queries), _BLOCK_ROWS)
+        ]
+        parts = [pl.Series("key", block.pair_keys.ravel()).unique() for block in blocks]
+        keys = pl.concat(parts).unique().sort()
+        known = keys.filter(keys >= 0).to_frame().with_row_index("code")
+        codes = [_find_keys(block.pair_keys, known) for block in blocks]
+        return replace(self, pairs=PairCodes(known["key"].to_numpy(), np.concatenate(codes)))
 
     def cut(self, ranks: int) -> Pages:
         """Return the pages without the documents below a rank."""
@@ -114,6 +137,7 @@ class Pages:
             self,
             documents=self.documents[:, :ranks],
             clicks=self.clicks[:, :ranks],
+            pairs=None,
             dwell=None if self.dwell is None else self.dwell[:, :ranks],
         )
 
@@ -121,7 +145,9 @@ class Pages:
         """Return these pages with the ids of `other` first, so that equal ids have equal codes in both."""
         queries, query_ids = _recode(self.query_ids, self.queries, other.query_ids)
         documents, doc_ids = _recode(self.doc_ids, self.documents, other.doc_ids)
-        return replace(self, query_ids=query_ids, doc_ids=doc_ids, queries=queries, documents=documents)
+        return replace(
+            self, query_ids=query_ids, doc_ids=doc_ids, queries=queries, documents=documents, pairs=None
+        )
 
     def merge_equal(self) -> Pages:
         """Return each different page once, with the number of times it occurs; dwell times are dropped."""
@@ -137,7 +163,15 @@ class Pages:
             clicks=frame.select(f"c{i}" for i in range(self.ranks)).to_numpy().astype(bool),
             dwell=None,
             weights=frame["weight"].to_numpy(),
+            pairs=None,
         )
+
+
+def _find_keys(keys: Ints, known: pl.DataFrame) -> Codes:
+    """Return the position of each key among the known ones."""
+    rows = pl.DataFrame({"key": keys.ravel()}).join(known, on="key", how="left", maintain_order="left")
+    codes = rows["code"].cast(pl.Int32).fill_null(NO_DOCUMENT).to_numpy()
+    return codes.reshape(keys.shape)
 
 
 def _encode(values: Sequence[str]) -> tuple[Codes, pl.Series]:

@@ -109,6 +109,11 @@ def _add_fit_options(part: argparse.ArgumentParser) -> None:
         help="how many impressions the prior counts as (default: 2)",
     )
     part.add_argument(
+        "--first-rank-examined",
+        action="store_true",
+        help="scale pbm and ubm so that rank 1 is always examined; clicks determine only ratios",
+    )
+    part.add_argument(
         "--iterations", type=int, default=50, metavar="N", help="iterations of EM (default: 50)"
     )
     part.add_argument(
@@ -130,6 +135,7 @@ def _clicks(arguments: argparse.Namespace) -> int:
         iterations=arguments.iterations,
         dwell_seconds=arguments.dwell,
         level=arguments.level,
+        is_first_examined=arguments.first_rank_examined,
     )
     result = judge_clicks(
         ClicksRequest(

@@ -23,6 +23,9 @@ from assay.judging.clicks.model import (
 )
 from assay.stats.intervals import Estimate, estimate_share
 
+_JACKKNIFE_GROUPS = 10
+_JACKKNIFE_ITERATIONS = 20
+
 
 @dataclass(frozen=True)
 class PairShare:
@@ -222,6 +225,7 @@ class DynamicBayesianNetwork(SimplifiedDynamicBayesianNetwork):
     """DBN: as SDBN, but somebody who is not satisfied may stop at any rank (Chapelle and Zhang 2009)."""
 
     gamma: float
+    gamma_half_width: float
     progress: FitProgress
 
     name = "dbn"
@@ -234,13 +238,14 @@ class DynamicBayesianNetwork(SimplifiedDynamicBayesianNetwork):
         for _ in range(settings.iterations):
             fit.improve()
         known = fit.counts.sum(fit.is_certain) + settings.prior_weight
-        clicks = fit.counts.sum(merged.clicks) + settings.prior_weight
+        clicks = fit.satisfaction_information() + settings.prior_weight
         return cls(
             settings,
             pairs,
             PairShare(fit.attraction, known),
             PairShare(fit.satisfaction, clicks),
             fit.gamma,
+            _gamma_half_width(fit),
             FitProgress(settings.iterations, fit.last_change),
         )
 
@@ -249,9 +254,28 @@ class DynamicBayesianNetwork(SimplifiedDynamicBayesianNetwork):
         """The chance to go on for somebody who is not satisfied."""
         return self.gamma
 
+    def intervals(self) -> Mapping[str, list[Estimate]]:
+        """Return the chance to go on without satisfaction."""
+        low, high = self.gamma - self.gamma_half_width, min(1.0, self.gamma + self.gamma_half_width)
+        estimate = Estimate(self.gamma, max(0.0, low), high, self.settings.level, len(self.pairs.pages))
+        has_interval = not np.isnan(self.gamma_half_width)
+        return {"continuation": [estimate if has_interval else estimate._replace(low=None, high=None)]}
+
     def notes(self) -> dict[str, Any]:
         """Return how far EM came."""
         return self.progress.to_dict()
+
+
+def _gamma_half_width(fit: _DynamicFit) -> float:
+    """Return half the width of the interval of γ: a jackknife over groups of queries."""
+    from scipy.special import stdtrit
+
+    group = fit.pages.queries % _JACKKNIFE_GROUPS
+    if len(np.unique(group)) < _JACKKNIFE_GROUPS:
+        return float("nan")
+    parts = [fit.refit(fit.pages.take(group != left_out)) for left_out in range(_JACKKNIFE_GROUPS)]
+    spread = np.std(parts) * np.sqrt(_JACKKNIFE_GROUPS - 1)
+    return float(spread * stdtrit(_JACKKNIFE_GROUPS - 1, 0.5 + fit.settings.level / 2))
 
 
 class _DynamicFit:
@@ -261,7 +285,7 @@ class _DynamicFit:
     """
 
     def __init__(self, pages: Pages, pairs: Pairs, settings: FitSettings) -> None:
-        self.pages, self.settings = pages, settings
+        self.pages, self.pairs, self.settings = pages, pairs, settings
         self.counts = _PageCounts(pages, pairs)
         self.attraction = np.full(len(pairs), settings.prior_mean)
         self.satisfaction = np.full(len(pairs), settings.prior_mean)
@@ -274,10 +298,7 @@ class _DynamicFit:
 
     def improve(self) -> None:
         """Do one iteration of EM."""
-        attracted = np.append(self.attraction, 0.0)[self.counts.pair]
-        satisfied = np.append(self.satisfaction, 0.0)[self.counts.pair]
-        silence = self._silence(attracted)
-        examined, is_satisfied = self._expect(attracted, satisfied, silence)
+        examined, is_satisfied = self._expectations()
         counts, clicks = self.counts, self.pages.clicks
         self.attraction = self.settings.smooth(counts.sum(clicks), counts.sum(examined))
         self.satisfaction = self.settings.smooth(counts.sum(is_satisfied), counts.sum(clicks))
@@ -288,6 +309,30 @@ class _DynamicFit:
         weights, before = self.counts.weights, self.gamma
         self.gamma = float(self.settings.smooth((weights * went_on).sum(), (weights * could_go_on).sum()))
         self.last_change = abs(self.gamma - before)
+
+    def refit(self, pages: Pages) -> float:
+        """Return the chance to go on of some of the pages, by EM from the values of this fit."""
+        part = _DynamicFit(pages, self.pairs, self.settings)
+        part.attraction, part.satisfaction, part.gamma = self.attraction, self.satisfaction, self.gamma
+        for _ in range(_JACKKNIFE_ITERATIONS):
+            part.improve()
+        return part.gamma
+
+    def satisfaction_information(self) -> Floats:
+        """Return how many clicks of each pair with a known outcome would tell as much of its satisfaction.
+
+        Whether a last click satisfied is not known: what is missing is the variance of that (Louis 1982).
+        """
+        _, is_satisfied = self._expectations()
+        unknown = self.counts.sum(np.where(self.is_last, is_satisfied * (1 - is_satisfied), 0.0))
+        variance = np.maximum(self.satisfaction * (1 - self.satisfaction), 1e-9)
+        known: Floats = np.maximum(self.counts.sum(self.pages.clicks) - unknown / variance, 0.0)
+        return known
+
+    def _expectations(self) -> tuple[Floats, Floats]:
+        attracted = np.append(self.attraction, 0.0)[self.counts.pair]
+        satisfied = np.append(self.satisfaction, 0.0)[self.counts.pair]
+        return self._expect(attracted, satisfied, self._silence(attracted))
 
     def _silence(self, attracted: Floats) -> Floats:
         """Return the chance of no click from each rank on, for somebody who may go on to it."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from assay.core.arrays import Floats, Ints
+from assay.core.arrays import Bools, Floats, Ints
 from assay.core.result_pages import NO_DOCUMENT, Pages
 
 _BLOCK_ROWS = 1 << 19  # pages that are counted at once
+_SMALL_TABLE = 1 << 22  # cells
+_MOST_EMPTY = 4  # cells for each impression in a table with a place for each cell
 
 
 @dataclass(frozen=True)
@@ -83,46 +87,82 @@ class Cells:
 
 def count_cells(pages: Pages, by_last_click: bool = False) -> Cells:
     """Count impressions and clicks of each pair by rank, or by rank and last click above it."""
+    pages = pages.encode_pairs()
+    assert pages.pairs is not None
     groups = pages.ranks * (pages.ranks + 1) if by_last_click else pages.ranks
-    parts = []
-    for begin in range(0, len(pages.queries), _BLOCK_ROWS):
-        parts.append(_count_block(pages.take(slice(begin, begin + _BLOCK_ROWS)), groups, by_last_click))
-        if sum(map(len, parts)) > 4 * max(len(parts[0]), _BLOCK_ROWS):
-            parts = [_sum_counts(parts)]
-    return cells_of_counts(pages, _sum_counts(parts).sort("cell"), groups)
+    size = len(pages.pairs.keys) * groups
+    blocks = (
+        _Impressions.of(pages.take(slice(begin, begin + _BLOCK_ROWS)), groups, by_last_click)
+        for begin in range(0, len(pages.queries), _BLOCK_ROWS)
+    )
+    is_dense = size <= max(_SMALL_TABLE, _MOST_EMPTY * pages.documents.size)
+    counts = _count_dense(blocks, size) if is_dense else _count_sparse(blocks)
+    return _cells_of_counts(pages, *counts, groups)
 
 
-def _count_block(pages: Pages, groups: int, by_last_click: bool) -> pl.DataFrame:
-    group = last_click_groups(pages) if by_last_click else np.arange(pages.ranks)[None, :]
-    cells = pages.pair_keys * groups + group
-    weights = np.broadcast_to(pages.row_weights[:, None], cells.shape)
-    shown = pages.shown
-    if shown.all():
-        columns = {"cell": cells.ravel(), "click": pages.clicks.ravel()}
-    else:
-        columns = {"cell": cells[shown], "click": pages.clicks[shown]}
-    if pages.weights is None:
-        sums = [pl.len().cast(pl.Int64).alias("shown"), pl.col("click").sum().cast(pl.Int64)]
-        return pl.DataFrame(columns).group_by("cell").agg(sums)
-    columns |= {"shown": weights[shown], "click": weights[shown] * pages.clicks[shown]}
-    return _sum_counts([pl.DataFrame(columns)])
+class _Impressions(NamedTuple):
+    """The cell of each impression, whether it was clicked, and how often it occurs (None: once)."""
+
+    cell: Ints
+    is_clicked: Bools
+    weight: Ints | None
+
+    @classmethod
+    def of(cls, pages: Pages, groups: int, by_last_click: bool) -> _Impressions:
+        """Return the impressions of a block of pages."""
+        assert pages.pairs is not None
+        group = last_click_groups(pages) if by_last_click else np.arange(pages.ranks)[None, :]
+        cells = pages.pairs.codes.astype(np.int64) * groups + group
+        shown = pages.shown
+        is_full = bool(shown.all())
+        weights = None
+        if pages.weights is not None:
+            weights = np.broadcast_to(pages.row_weights[:, None], cells.shape)[shown]
+        if is_full:
+            return cls(cells.ravel(), pages.clicks.ravel(), weights)
+        return cls(cells[shown], pages.clicks[shown], weights)
+
+
+_Counts = tuple[Ints, Ints, Ints]  # cells in ascending order, their impressions, their clicks
+
+
+def _count_dense(blocks: Iterable[_Impressions], size: int) -> _Counts:
+    """Count in a table with a place for each cell."""
+    shown, clicked = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for cell, is_clicked, weight in blocks:
+        if weight is None:
+            shown += np.bincount(cell, minlength=size)
+            clicked += np.bincount(cell[is_clicked], minlength=size)
+        else:
+            np.add.at(shown, cell, weight)
+            np.add.at(clicked, cell[is_clicked], weight[is_clicked])
+    cells = np.flatnonzero(shown)
+    return cells, shown[cells], clicked[cells]
+
+
+def _count_sparse(blocks: Iterable[_Impressions]) -> _Counts:
+    """Count in a hash table, where a table with a place for each cell would be mostly empty."""
+    parts = [pl.DataFrame(schema={"cell": pl.Int64, "shown": pl.Int64, "clicked": pl.Int64})]
+    for cell, is_clicked, weight in blocks:
+        ones = np.ones(len(cell), np.int64) if weight is None else weight
+        frame = pl.DataFrame({"cell": cell, "shown": ones, "clicked": ones * is_clicked})
+        parts.append(_sum_counts([frame]))
+    counts = _sum_counts(parts).sort("cell")
+    return counts["cell"].to_numpy(), counts["shown"].to_numpy(), counts["clicked"].to_numpy()
 
 
 def _sum_counts(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    if len(parts) == 1 and not parts[0]["cell"].is_duplicated().any():
-        return parts[0]
-    columns = [part.select("cell", "shown", "click") for part in parts]
-    return pl.concat(columns).group_by("cell").agg(pl.col("shown", "click").sum())
+    return pl.concat(parts).group_by("cell").agg(pl.col("shown", "clicked").sum())
 
 
-def cells_of_counts(pages: Pages, counts: pl.DataFrame, groups: int) -> Cells:
-    """Return cells of a table of counts that is sorted by cell."""
-    cell = counts["cell"].to_numpy()
-    keys, group = cell // groups, cell % groups
-    is_first = np.diff(keys, prepend=-1) != 0
+def _cells_of_counts(pages: Pages, cell: Ints, shown: Ints, clicked: Ints, groups: int) -> Cells:
+    """Return cells of counts that are sorted by cell; every pair of the pages has one at least."""
+    assert pages.pairs is not None
+    code, group = cell // groups, cell % groups
+    is_first = np.diff(code, prepend=-1) != 0
     starts = np.flatnonzero(is_first)
-    shown, clicked = counts["shown"].to_numpy(), counts["click"].to_numpy()
-    pairs = Pairs(pages, keys[starts], np.add.reduceat(shown, starts), np.add.reduceat(clicked, starts))
+    keys = pages.pairs.keys[code[starts]]
+    pairs = Pairs(pages, keys, np.add.reduceat(shown, starts), np.add.reduceat(clicked, starts))
     return Cells(
         pairs, np.cumsum(is_first) - 1, group, shown.astype(np.float64), clicked.astype(np.float64), groups
     )

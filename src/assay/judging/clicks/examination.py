@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from assay.core.arrays import Floats
+from assay.core.arrays import Floats, Ints
 from assay.judging.clicks.cells import Cells
 from assay.judging.clicks.model import FitProgress, FitSettings
 from assay.stats.intervals import Estimate
 
-_LEAST_QUERIES = 10  # for a variance between queries
+_LEAST_QUERIES = 5  # of equal size, for a variance between queries
 _BLOCK_VALUES = 1 << 22
+_CACHE_VALUES = 1 << 15
+_MOST_EMPTY = 2  # places of a table of pairs and groups for each cell
 
 
 class ExaminationFit(NamedTuple):
@@ -33,17 +36,62 @@ def fit_examination(cells: Cells, settings: FitSettings) -> ExaminationFit:
     examination = np.full(cells.groups, settings.prior_mean)
     shown = cells.sum_by_pair(cells.shown), cells.sum_by_group(cells.shown)
     clicked = cells.sum_by_pair(cells.clicked), cells.sum_by_group(cells.clicked)
-    not_clicked, change = cells.not_clicked, np.inf
+    expect, change = _choose_expectation(cells), np.inf
     for _ in range(settings.iterations):
-        attracted, examined = attraction[cells.pair], examination[cells.group]
-        both = attracted * examined
-        weights = not_clicked / (1 - both)
-        attraction = settings.smooth(clicked[0] + cells.sum_by_pair(weights * (attracted - both)), shown[0])
+        attracted, examined = expect(attraction, examination)
         before = examination
-        examination = settings.smooth(clicked[1] + cells.sum_by_group(weights * (examined - both)), shown[1])
+        attraction = settings.smooth(clicked[0] + attracted, shown[0])
+        examination = settings.smooth(clicked[1] + examined, shown[1])
         change = float(np.abs(examination - before).max())
     examination[shown[1] == 0] = np.nan
     return ExaminationFit(cells, attraction, examination, FitProgress(settings.iterations, change))
+
+
+_Expectation = Callable[[Floats, Floats], tuple[Floats, Floats]]
+
+
+def _choose_expectation(cells: Cells) -> _Expectation:
+    """Return the E-step: attractions of pairs and examinations of groups expected without a click."""
+    is_dense = len(cells.pairs) * cells.groups <= _MOST_EMPTY * len(cells.pair)
+    return _expect_dense(cells) if is_dense else _expect_sparse(cells)
+
+
+def _expect_sparse(cells: Cells) -> _Expectation:
+    not_clicked = cells.not_clicked
+
+    def expect(attraction: Floats, examination: Floats) -> tuple[Floats, Floats]:
+        attracted, examined = attraction[cells.pair], examination[cells.group]
+        weights = not_clicked / (1 - attracted * examined)
+        by_pair = cells.sum_by_pair(weights * (1 - examined))
+        return attraction * by_pair, examination * cells.sum_by_group(weights * (1 - attracted))
+
+    return expect
+
+
+def _expect_dense(cells: Cells) -> _Expectation:
+    """Return the E-step on a table of pairs and groups, in blocks of pairs that fit the cache."""
+    not_clicked = np.zeros((len(cells.pairs), cells.groups))
+    not_clicked[cells.pair, cells.group] = cells.not_clicked
+    rows = max(1, _CACHE_VALUES // cells.groups)
+    starts = range(0, len(not_clicked), rows)
+
+    def expect(attraction: Floats, examination: Floats) -> tuple[Floats, Floats]:
+        unexamined, by_pair = 1 - examination, np.empty(len(attraction))
+
+        def expect_block(begin: int) -> Floats:
+            part = slice(begin, begin + rows)
+            attracted = attraction[part]
+            weights = np.multiply.outer(attracted, -examination)
+            weights += 1
+            np.divide(not_clicked[part], weights, out=weights)
+            np.dot(weights, unexamined, out=by_pair[part])
+            block: Floats = (1 - attracted) @ weights
+            return block
+
+        by_group = np.sum(list(map(expect_block, starts)), axis=0)
+        return attraction * by_pair, examination * by_group
+
+    return expect
 
 
 def attraction_information(fit: ExaminationFit) -> Floats:
@@ -63,7 +111,7 @@ def relative_examination(fit: ExaminationFit, level: float) -> list[Estimate]:
     cells, shown = fit.cells, fit.cells.sum_by_group(fit.cells.shown)
     used = np.flatnonzero(shown > 0)
     ratios = fit.examination / fit.examination[0]
-    queries = len(np.unique(cells.pairs.query_codes))
+    queries = _effective_queries(cells)
     half = np.full(cells.groups, np.nan)
     half[used[:1]] = 0.0
     if queries >= _LEAST_QUERIES and len(used) > 1:
@@ -82,7 +130,14 @@ def _ratio_estimate(ratio: float, half: float, n: int, level: float) -> Estimate
     return Estimate(ratio, ratio * float(np.exp(-half)), ratio * float(np.exp(half)), level, n)
 
 
-def _half_widths(fit: ExaminationFit, used: np.ndarray, level: float, queries: int) -> Floats:
+def _effective_queries(cells: Cells) -> float:
+    """Return the number of queries of equal size that would be as many clusters (Σn)² / Σn²."""
+    _, query = np.unique(cells.pairs.query_codes, return_inverse=True)
+    shown = np.bincount(query, cells.pairs.impressions)
+    return float(shown.sum() ** 2 / (shown**2).sum())
+
+
+def _half_widths(fit: ExaminationFit, used: Ints, level: float, queries: float) -> Floats:
     """Return half the width of the interval of the logarithm of each ratio."""
     from scipy.special import stdtrit
 

@@ -25,6 +25,7 @@ class FitSettings:
     iterations: int = 50
     dwell_seconds: float = 30.0
     level: float = 0.95
+    is_first_examined: bool = False  # whether examinations are scaled so that rank 1 is always examined
 
     def __post_init__(self) -> None:
         limits = {

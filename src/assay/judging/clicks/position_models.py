@@ -37,11 +37,17 @@ class _ExaminationModel(FittedModel):
         cells = count_cells(pages, cls.by_last_click)
         return cls(settings, cells.pairs, fit_examination(cells, settings))
 
+    @property
+    def scale(self) -> float:
+        """The factor of all attractions, by which the examinations are divided; clicks do not tell it."""
+        return float(self.fit.examination[0]) if self.settings.is_first_examined else 1.0
+
     def relevance(self) -> Relevance:
         """Return the attraction of each pair."""
         n = attraction_information(self.fit) + self.settings.prior_weight
         variance = share_variance(self.fit.attraction, n)
-        return beta_intervals(self.fit.attraction, variance, self.settings.level)
+        relevance = beta_intervals(self.fit.attraction, variance, self.settings.level)
+        return Relevance(*(column * self.scale for column in relevance))
 
     def notes(self) -> dict[str, Any]:
         """Return how far EM came."""
@@ -72,7 +78,7 @@ class PositionBasedModel(_ExaminationModel):
     @property
     def parameters(self) -> dict[str, Any]:
         """The chance that each rank is examined."""
-        return {"examination": to_list(self.fit.examination)}
+        return {"examination": to_list(self.fit.examination / self.scale)}
 
     def intervals(self) -> Mapping[str, list[Estimate]]:
         """Return the examination relative to that of rank 1."""
@@ -95,7 +101,7 @@ class UserBrowsingModel(_ExaminationModel):
     def parameters(self) -> dict[str, Any]:
         """The chance of examination by rank (row) and rank of the last click above it (0: none)."""
         ranks = self.pairs.pages.ranks
-        table = self.fit.examination.reshape(ranks, ranks + 1)
+        table = (self.fit.examination / self.scale).reshape(ranks, ranks + 1)
         return {"examination": [to_list(row[: rank + 1]) for rank, row in enumerate(table)]}
 
     def intervals(self) -> Mapping[str, list[Estimate]]:
