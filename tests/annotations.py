@@ -87,6 +87,7 @@ def judge_all(queue: AnnotationQueue, rater: str, grades: Sequence[float] = (1.0
 
 def rate(url: str, name: str, raters: str, seed: str) -> None:
     """Start all raters at once, each in a process that needs no start of Python."""
+    Store(url).database.close()  # what it loads is loaded once
     (ready, ready_end), (start, start_end) = os.pipe(), os.pipe()
     children = []
     for number in range(int(raters)):
@@ -135,6 +136,7 @@ def _act(queue: AnnotationQueue, rater: str, pair: int, rng: random.Random) -> N
 
 def kill(url: str, name: str, kills: str) -> None:
     """Let each of several raters judge until it is killed."""
+    Store(url).database.close()  # what it loads is loaded once
     rng, longest = random.Random(7), 0.05
     for number in range(int(kills)):
         reader, writer = os.pipe()

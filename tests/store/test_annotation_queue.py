@@ -1,5 +1,8 @@
 """The queue of a project: quotas, leases, gold questions, and what raters can do."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from assay.core.errors import InputError
@@ -9,6 +12,13 @@ from assay.store.annotation_labels import read_labels, read_progress
 from assay.store.annotation_queue import AnnotationQueue
 from assay.store.store import Store
 from tests.annotations import Clock, create_project, judge_all, missing, open_queue, project_contents, shown
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A new store in a folder; tests/store/test_annotation_raters.py uses PostgreSQL too."""
+    with Store(tmp_path / "store") as store:
+        yield store
 
 
 @pytest.fixture
@@ -177,14 +187,14 @@ def test_training_comes_first_shows_the_answer_and_is_not_counted(store: Store) 
 
 
 def test_every_rater_gets_gold_questions_among_the_pairs(store: Store) -> None:
-    project = create_project(store, project_contents(30, gold=6), gold_every=5)
+    project = create_project(store, project_contents(12, gold=3), gold_every=5)
     queue = open_queue(store, project)
     orders = [judge_all(queue, rater, [2.0]) for rater in ("ann", "bob")]
-    assert all(len(order) == 36 for order in orders)
+    assert all(len(order) == 15 for order in orders)
     assert orders[0] != orders[1]
     progress = read_progress(store.database, project)
-    assert [(rater.gold.value, rater.gold.n) for rater in progress.raters] == [(1.0, 6), (1.0, 6)]
-    assert (progress.labels, progress.full_pairs) == (60, 30)
+    assert [(rater.gold.value, rater.gold.n) for rater in progress.raters] == [(1.0, 3), (1.0, 3)]
+    assert (progress.labels, progress.full_pairs) == (24, 12)
 
 
 def test_wrong_answers_to_gold_questions_pause_a_rater(store: Store) -> None:

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from assay.judging.annotation.assignments import FINISHED, NoAssignment
 from assay.judging.annotation.project import AnnotationProject
-from assay.store.annotation_labels import read_labels
+from assay.store.annotation_labels import read_labels, read_progress
 from assay.store.schema import annotation_labels
 from assay.store.store import Store
 from tests import annotations
-from tests.annotations import create_project, project_contents
+from tests.annotations import create_project, judge_all, open_queue, project_contents, shown
 
-RATERS, PAIRS, PER_PAIR = 20, 24, 3
+RATERS, PAIRS, PER_PAIR = 20, 16, 3
 Label = tuple[str, int]
 
 
@@ -44,6 +45,21 @@ def history(store: Store) -> list[tuple[Label, str]]:
         for row in rows
         if row.action in ("grade", "undo")
     ]
+
+
+def test_one_rater_after_the_other_is_served_alike_by_every_database(store: Store) -> None:
+    project = create_project(store, project_contents(5, gold=2, training=1), gold_every=3)
+    queue = open_queue(store, project)
+    first = shown(queue).pair
+    queue.later("ann", first)
+    queue.skip("ann", shown(queue).pair)
+    assert queue.undo("ann") == shown(queue).pair
+    for rater in ("ann", "bob"):
+        assert len(judge_all(queue, rater, [2.0])) >= 7
+    assert read_progress(store.database, project).full_pairs == 5
+    assert queue.count_labels("ann") == (6, 10)
+    queue.resume("ann")
+    assert queue.next_assignment("cy") == NoAssignment(FINISHED)
 
 
 def test_twenty_raters_at_once_keep_the_quota_and_lose_nothing(place: str, store: Store) -> None:

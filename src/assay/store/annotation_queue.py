@@ -7,9 +7,10 @@ that is shown is held for its rater until a time; judged and held together never
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, func, insert, select
@@ -161,18 +162,23 @@ class _Turn:
 
     def choose(self) -> int | None:
         """Return the number of the pair to judge next, None if there is none."""
-        return next((number for number in self._candidates() if number is not None), None)
+        number = self._open_pair()
+        if number is None:
+            counted = _first(self._counted_pairs())
+            number = None if counted is None else _first(chain(self._known_pairs(), (counted,)))
+        return number
 
-    def _candidates(self) -> Iterator[int | None]:
-        yield self._open_pair()
-        yield self._known_pair(TRAINING)
-        yield self._known_later(TRAINING)
-        if self._is_gold_due():
-            yield self._known_pair(GOLD)
+    def _counted_pairs(self) -> Iterator[int | None]:
         yield self._fresh_pair(after=self._last_number())
         yield self._fresh_pair(after=-1)
         yield self._later_pair()
-        yield self._known_later(GOLD)
+
+    def _known_pairs(self) -> Iterator[int | None]:
+        """Yield what comes before the next counted pair: training, or a gold question if one is due."""
+        yield self._known_pair(TRAINING)
+        yield self._training_for_later()
+        if self._is_gold_due():
+            yield self._known_pair(GOLD)
 
     def _own(self, *states: str) -> ColumnElement[bool]:
         """Which assignments are of the rater, and in one of the states if any is named."""
@@ -205,9 +211,9 @@ class _Turn:
         numbers = [n for n in known_numbers(self.connection, self.project, role) if n not in states]
         return next(iter(gold_order(self.project, self.rater, numbers)), None)
 
-    def _known_later(self, role: str) -> int | None:
-        """Return a training pair or a gold question that the rater has set aside."""
-        states = known_states(self.connection, self.project, role, self.rater)
+    def _training_for_later(self) -> int | None:
+        """Return a training pair that the rater has set aside."""
+        states = known_states(self.connection, self.project, TRAINING, self.rater)
         numbers = [number for number, state in states.items() if state.state == LATER]
         return next(iter(gold_order(self.project, self.rater, numbers)), None)
 
@@ -372,6 +378,10 @@ class _Turn:
     def release(self) -> None:
         """Remove the assignments of the rater that were not judged."""
         self.connection.execute(delete(annotation_assignments).where(self._own(OPEN)))
+
+
+def _first(numbers: Iterable[int | None]) -> int | None:
+    return next((number for number in numbers if number is not None), None)
 
 
 def _joins_pair() -> ColumnElement[bool]:
