@@ -10,7 +10,8 @@ import polars as pl
 
 from assay.core.digests import DigestedRun
 from assay.core.errors import InputError
-from assay.core.rankings import DEFAULT_DEPTH, Rankings
+from assay.core.rankings import Rankings
+from assay.core.recorded_run import DEFAULT_DEPTH
 from assay.core.score_order import ScoreOrder
 from assay.judging.pooling import read_top
 from assay.store.table_files import table_from_parquet
