@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,10 @@ def tiangong_pages(shared: Path, part: str) -> Pages:
     return read_pages(shared / f"tiangong_demo/{part}.txt")
 
 
-def trec_oracle(shared: Path, model: str) -> dict:
-    return json.loads((shared / "trec_session_2013/click_model_oracle.json").read_text())["models"][model]
+def trec_oracle(shared: Path, model: str) -> dict[str, Any]:
+    oracle = json.loads((shared / "trec_session_2013/click_model_oracle.json").read_text())
+    fits: dict[str, dict[str, Any]] = oracle["models"]
+    return fits[model]
 
 
 def simulate_views(seed: int, pages: int = 6000) -> tuple[Pages, np.ndarray, np.random.Generator]:

@@ -7,12 +7,18 @@ from assay.core.errors import UndecidableError
 from assay.datasets.ubi import read_events
 from assay.judging.clicks.event_pages import EventPages, pages_of_events
 
-QUERY = {"query_id": "1", "session_id": "s", "user_query": "Red  Shoes", "timestamp": "2026-01-31T12:00:00Z"}
+Record = dict[str, object]
+QUERY: Record = {
+    "query_id": "1",
+    "session_id": "s",
+    "user_query": "Red  Shoes",
+    "timestamp": "2026-01-31T12:00:00Z",
+}
 
 
 def event(
     second: int, doc: str | None = None, action: str = "click", rank: int = 1, query: str = "1"
-) -> dict:
+) -> Record:
     place = {"object": {"object_id": doc}, "position": {"ordinal": rank}}
     return {
         "action_name": action,
@@ -24,7 +30,7 @@ def event(
     }
 
 
-def read(tmp_path: Path, *records: dict, **options: object) -> EventPages:
+def read(tmp_path: Path, *records: Record, **options: object) -> EventPages:
     path = tmp_path / "log.ndjson"
     path.write_text("\n".join(map(json.dumps, records)))
     return pages_of_events(read_events(path), **options)  # type: ignore[arg-type]

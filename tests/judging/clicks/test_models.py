@@ -97,7 +97,7 @@ def test_dbn_recovers_how_often_people_go_on_with_an_interval() -> None:
 def test_cascade_and_dependent_clicks_recover_attraction() -> None:
     views, attraction, rng = simulate_views(3, 20_000)
     for name, after_click in (("cm", 0.0), ("dcm", 0.6)):
-        pages = click_by_cascade(views, attraction, np.float64(after_click), 1.0, rng)
+        pages = click_by_cascade(views, attraction, np.array(after_click), 1.0, rng)
         model = fit_model(name, pages)
         truth = attraction_of_pairs(pages, attraction, model.pairs.keys)
         relevance = model.relevance()
@@ -159,4 +159,4 @@ def test_an_unknown_model_is_refused_with_a_suggestion() -> None:
 @pytest.mark.parametrize("name", ["prior_mean", "prior_weight", "iterations", "dwell_seconds", "level"])
 def test_settings_out_of_range_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="expects"):
-        FitSettings(**{name: -1})
+        FitSettings(**{name: -1})  # type: ignore[arg-type]
