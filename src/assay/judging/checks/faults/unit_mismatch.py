@@ -18,8 +18,8 @@ def find(data: EvaluationSet) -> Iterator[Finding]:
             "unit_mismatch",
             ERROR,
             len(relation.pairs),
-            f"{_holds(fine)} passages and {_holds(coarse)} documents: {count_of(len(relation.pairs), 'id')} such as "
-            f"{part!r} belong to documents such as {whole!r}, so they match no row",
+            f"{_holds(fine)} passages and {_holds(coarse)} documents: {count_of(len(relation.pairs), 'id')} "
+            f"such as {part!r} belong to documents such as {whole!r}, so they match no row",
             _fix(relation, part, whole),
             examples_of(relation.pairs.select(passage="id", document="parent")),
         )
