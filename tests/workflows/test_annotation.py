@@ -158,6 +158,17 @@ def test_texts_that_are_missing_are_counted() -> None:
         create("pool.csv")
 
 
+def test_files_that_do_not_fit_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"none\.csv: cannot be read \(No such file"):
+        create("none.csv")
+    Path("pool.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"pool\.csv: expected columns query_id and doc_id, found a, b"):
+        create("pool.csv")
+    Path("gold.csv").write_text("query_id,doc_id,grade\nq1,a,9\n")
+    with pytest.raises(InputError, match=r"gold\.csv: 'a' of query 'q1': .* found 9"):
+        create(gold="gold.csv")
+
+
 def test_a_name_is_given_once() -> None:
     create()
     with pytest.raises(InputError, match="there is a project 'shop' already"):

@@ -19,7 +19,13 @@ from assay.datasets import read
 from assay.judging.annotation.arrangement import arrange_pairs
 from assay.judging.annotation.assignments import Assignment, NoAssignment, SavedLabel
 from assay.judging.annotation.progress import ProjectProgress
-from assay.judging.annotation.project import COUNTED, AnnotationProject, Grade, parse_grade
+from assay.judging.annotation.project import (
+    COUNTED,
+    AnnotationProject,
+    Grade,
+    ProjectPair,
+    parse_grade,
+)
 from assay.store.annotation import AnnotationProjects, ProjectContents
 from assay.store.annotation_labels import read_labels, read_progress
 from assay.store.annotation_queue import AnnotationQueue
@@ -108,9 +114,7 @@ def _read_guidelines(path: str) -> str:
 def _read_contents(request: CreateProjectRequest, project: AnnotationProject) -> ProjectContents:
     source = read_pairs(request.pairs, request.depth, request.store)
     gold = read_gold(request.gold) if request.gold else []
-    for pair in gold:
-        assert pair.gold_grade is not None
-        project.check_grade(pair.gold_grade)
+    _check_gold(request, project, gold)
     pairs = arrange_pairs(source.pairs, gold, request.training, request.seed)
     queries = read(request.queries, "queries") if request.queries else source.queries
     documents = read(request.documents, "documents") if request.documents else source.documents
@@ -122,6 +126,17 @@ def _read_contents(request: CreateProjectRequest, project: AnnotationProject) ->
         collect_texts("query", queries, list(query_ids), ()),
         collect_texts("document", documents, list(doc_ids), request.fields),
     )
+
+
+def _check_gold(
+    request: CreateProjectRequest, project: AnnotationProject, gold: Sequence[ProjectPair]
+) -> None:
+    for pair in gold:
+        assert pair.gold_grade is not None
+        try:
+            project.check_grade(pair.gold_grade)
+        except InputError as error:
+            raise InputError(f"{request.gold}: {pair.doc_id!r} of query {pair.query_id!r}: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from assay.core.columns import match_columns, require_columns
-from assay.core.errors import FormatError, InputError, TableError, first_line
+from assay.core.columns import match_columns
+from assay.core.errors import FormatError, InputError, first_line
 from assay.core.tables import Documents, KeyedTable, Qrels, Queries, Run
 from assay.datasets import Collection, read, read_collection
 from assay.datasets.judgment_files import read_judgments
@@ -85,7 +85,7 @@ def _read_pool(source: str) -> pl.DataFrame | None:
     try:
         frame = _read_frame(source)
     except OSError as error:
-        raise InputError(f"{source}: cannot be read ({error.strerror})") from None
+        raise InputError(f"{source}: cannot be read ({error.strerror or first_line(error)})") from None
     except pl.exceptions.PolarsError as error:
         raise FormatError(f"expected a table of pairs: {first_line(error)}", source) from None
     names = {name.lower() for name in frame.columns}
@@ -102,11 +102,10 @@ def _read_frame(source: str) -> pl.DataFrame:
 
 
 def _pairs_of_pool(frame: pl.DataFrame, source: str) -> list[ProjectPair]:
-    try:
-        names = {target: name for name, target in match_columns(frame.columns, _ALIASES, {}).items()}
-        require_columns(("query_id", "doc_id"), names, frame.columns)
-    except TableError as error:
-        raise FormatError(str(error), source) from None
+    names = {target: name for name, target in match_columns(frame.columns, _ALIASES, {}).items()}
+    if not {"query_id", "doc_id"} <= names.keys():
+        found = ", ".join(frame.columns)
+        raise FormatError(f"expected columns query_id and doc_id, found {found}: rename them", source)
     ids = [frame[names[name]].cast(pl.String).to_list() for name in ("query_id", "doc_id")]
     shares: list[Any] = [None] * len(frame)
     if "inclusion_probability" in names:

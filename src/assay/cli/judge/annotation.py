@@ -94,6 +94,10 @@ def _add_rules(part: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="how long a pair that was shown and not judged is held for its rater (default: 30)",
     )
+    _add_gold(part)
+
+
+def _add_gold(part: argparse.ArgumentParser) -> None:
     part.add_argument("--gold", metavar="FILE", help="pairs with known grades: the gold questions")
     part.add_argument(
         "--training",
