@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from assay.store.database import Database
 from assay.store.records import batches
-from assay.store.schema import SHARED_TABLES, metadata, records
+from assay.store.schema import LOCAL_TABLES, SHARED_TABLES, metadata, records
 
 _SHARED_BATCH = 1000  # rows copied at once
 RecordRows = Mapping[Table, Sequence[Mapping[str, Any]]]
@@ -32,7 +32,7 @@ def read_rows(database: Database, ids: Sequence[str]) -> RecordRows:
                 for row in connection.execute(select(table).where(_record_id(table).in_(batch))).mappings()
             ]
             for table in metadata.sorted_tables
-            if table not in SHARED_TABLES
+            if table not in (*SHARED_TABLES, *LOCAL_TABLES)
         }
 
 

@@ -166,4 +166,63 @@ system_numbers = Table(  # the colour and shape of a system on every page
     Column("number", Integer, nullable=False),
 )
 
-SHARED_TABLES = (document_texts, system_numbers)  # whose rows belong to no single record
+accounts = Table(  # people and programs that use the dashboard
+    "accounts",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("role", String(8), nullable=False),  # viewer, judge, engineer or admin
+    Column("password", Text),  # its Argon2 hash; none: logs in elsewhere, or by token only
+    Column("subject", Text),  # who the OIDC provider says it is: its issuer and its id there
+    Column("created_at", BigInteger, nullable=False),
+    Column("disabled_at", BigInteger),
+    Index("accounts_by_subject", "subject", unique=True),
+)
+
+sessions = Table(  # logins that are open
+    "sessions",
+    metadata,
+    Column("digest", String(64), primary_key=True),  # SHA-256 of the secret in the cookie
+    Column("account", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("agent", Text, nullable=False),  # the browser, as it names itself
+    Index("sessions_by_account", "account"),
+)
+
+api_tokens = Table(  # what programs send instead of a password
+    "api_tokens",
+    metadata,
+    Column("digest", String(64), primary_key=True),  # SHA-256 of the token
+    Column("account", String(64), nullable=False),
+    Column("label", Text, nullable=False),
+    Column("role", String(8), nullable=False),  # the most that it may do
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("used_at", BigInteger),
+    Index("api_tokens_by_account", "account"),
+)
+
+audit_log = Table(  # who did what, when and from where; rows are only added
+    "audit_log",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("account", String(64), nullable=False),  # empty: nobody was logged in
+    Column("action", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Index("audit_log_by_time", "at", "id"),
+    Index("audit_log_by_account", "account", "at"),
+)
+
+SHARED_TABLES = (  # whose rows belong to no single record
+    document_texts,
+    system_numbers,
+    accounts,
+    api_tokens,
+    audit_log,
+)
+LOCAL_TABLES = (sessions,)  # that stay where they are when a store is moved

@@ -16,7 +16,7 @@ from assay.evaluation.gate import missing_inputs
 from assay.workflows.inputs import TableFiles
 from assay.workflows.settings import PROJECT_FILE, read_project_settings, read_settings
 
-TABLES = ("data", "baseline", "candidate", "gate", "store", "models", "systems", "run")
+TABLES = ("data", "baseline", "candidate", "gate", "store", "models", "systems", "run", "serve")
 
 
 @dataclass(frozen=True)
