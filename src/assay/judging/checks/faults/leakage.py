@@ -85,7 +85,8 @@ class _Links(NamedTuple):
 def _link(test: pl.DataFrame, train: pl.DataFrame, key: str) -> _Links:
     """Link each test row with the first training row near to it, and with the first of its family."""
     keys = [*test["key"], *train["key"]]
-    pairs = near_duplicates(keys, DEFAULT_SIMILARITY) if len(keys) > 1 else _NO_PAIRS
+    is_needed = len(test) > 0 and len(train) > 0
+    pairs = near_duplicates(keys, DEFAULT_SIMILARITY) if is_needed else _NO_PAIRS
     border = len(test)
     crosses = (pairs.first < border) != (pairs.second < border)
     first = np.minimum(pairs.first[crosses], pairs.second[crosses])
