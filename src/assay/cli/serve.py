@@ -11,6 +11,7 @@ from assay.core.errors import MissingExtraError
 _EXAMPLES = """examples:
   assay serve
   assay serve --port 8080 --store assay-demo/store
+  assay serve --bench bench-results --bench other-results
 
 exit codes: 0 stopped; 2 wrong use or bad input
 """
@@ -25,6 +26,14 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--port", type=int, default=8765, metavar="PORT", help="the port; 0: any that is free (default: 8765)"
     )
+    options.add_argument(
+        "--bench",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a folder of `assay bench` to show; may be repeated "
+        "(default: bench-results, or bench beside the store)",
+    )
     add_store(options)
     return options
 
@@ -35,5 +44,7 @@ def command(arguments: argparse.Namespace) -> None:
         from assay.web.server import ServeRequest, serve  # loads the web framework
     except ImportError as error:
         raise MissingExtraError(str(error.name), "the dashboard", "web") from None
-    request = ServeRequest(host=arguments.host, port=arguments.port, store=arguments.store)
+    request = ServeRequest(
+        host=arguments.host, port=arguments.port, store=arguments.store, benches=arguments.bench
+    )
     serve(request, lambda address: print(f"{address}  (Ctrl-C stops it)", file=sys.stderr, flush=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
@@ -24,13 +25,13 @@ class Access:
     A page of another site cannot read the token, so it cannot make a change.
     """
 
-    def __init__(self, store: str) -> None:
-        self.store = store
+    def __init__(self, store: str, benches: Mapping[str, str] | None = None) -> None:
+        self.store, self.benches = store, benches or {}
         self._token = secrets.token_urlsafe(32)
 
     def context(self, request: Request) -> Context:
         """Return the context of a request: the only person, who may do everything."""
-        return Context(self.store)
+        return Context(self.store, benches=self.benches)
 
     def csrf_token(self, request: Request) -> str:
         """Return the token that every change must carry."""

@@ -39,6 +39,7 @@ class Context:
     store: str  # the URL of the store
     user: str = ""  # the name of the person; empty: the only one, without a login
     role: Role = Role.ADMIN
+    benches: Mapping[str, str] = field(default_factory=dict)  # folders of trials by their names
 
 
 @dataclass(frozen=True)

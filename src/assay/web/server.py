@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import uvicorn
@@ -10,6 +10,7 @@ import uvicorn
 from assay.core.errors import InputError
 from assay.web.access import Access
 from assay.web.app import create_app
+from assay.workflows.bench_folders import name_benches
 from assay.workflows.store_location import store_url
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -22,6 +23,7 @@ class ServeRequest:
     host: str = "127.0.0.1"
     port: int = 8765
     store: str | None = None
+    benches: Sequence[str] = ()  # folders of trials that may be shown
 
     def __post_init__(self) -> None:
         if not 0 <= self.port < 65536:
@@ -35,7 +37,8 @@ class ServeRequest:
 
 def serve(request: ServeRequest, report: Callable[[str], None]) -> None:
     """Serve the pages until the process is stopped; `report` is called with the address."""
-    app = create_app(Access(store_url(request.store)))
+    store = store_url(request.store)
+    app = create_app(Access(store, name_benches(request.benches, store)))
     config = uvicorn.Config(app, request.host, request.port, log_level="warning", server_header=False)
     socket = config.bind_socket()
     host, port = socket.getsockname()[:2]
