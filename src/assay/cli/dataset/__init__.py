@@ -13,7 +13,7 @@ The extension names the format: .fbin .f16bin .u8bin .i8bin .fvecs .bvecs .npy .
 FILE.parquet:NAME a column of a Parquet file. `assay dataset COMMAND --help` shows the options of each.
 
 exit codes: 0 done; 1 check --strict found an error; 2 wrong use or bad input, or vectors that cannot be
-searched (check)
+searched (check); 3 nothing to choose from with this data (sample, pool, split)
 """
 
 

@@ -10,7 +10,8 @@ from assay.cli.parsers import join_subcommands, run_subcommand
 _FOOTER = """\
 `assay judge COMMAND --help` shows the options of each.
 
-exit codes: 0 done; 2 wrong use or bad input; 3 cannot be decided from this data
+exit codes: 0 done; 1 a judge does not meet what `llm --require` asks; 2 wrong use or bad input;
+3 cannot be decided from this data
 """
 
 
