@@ -218,11 +218,52 @@ audit_log = Table(  # who did what, when and from where; rows are only added
     Index("audit_log_by_account", "account", "at"),
 )
 
+jobs = Table(  # long work that pages started
+    "jobs",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("kind", String(16), nullable=False),  # evaluate, run, bench or judge
+    Column("title", Text, nullable=False),
+    Column("request", Text, nullable=False),  # JSON: what to do
+    Column("account", String(64), nullable=False),  # who started it; empty: the only person
+    Column("state", String(12), nullable=False),  # waiting, running, done, failed or cancelled
+    Column("attempt", Integer, nullable=False),  # a worker of an earlier attempt changes nothing
+    Column("is_cancelled", Boolean, nullable=False),  # the worker is asked to stop
+    Column("done", Integer),
+    Column("total", Integer),
+    Column("phase", Text, nullable=False),
+    Column("location", Text, nullable=False),  # the page of the result
+    Column("error", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("started_at", BigInteger),
+    Column("seen_at", BigInteger, nullable=False),  # the last sign of life of the worker
+    Column("ended_at", BigInteger),
+    Index("jobs_by_time", "created_at"),
+)
+
+job_lines = Table(  # the log of a job
+    "job_lines",
+    metadata,
+    Column("job", String(16), ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("text", Text, nullable=False),
+)
+
+saved_filters = Table(  # states of the table of experiments under a name
+    "saved_filters",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("address", Text, nullable=False),  # the query of the address
+    Column("created_at", BigInteger, nullable=False),
+)
+
 SHARED_TABLES = (  # whose rows belong to no single record
     document_texts,
     system_numbers,
     accounts,
     api_tokens,
     audit_log,
+    saved_filters,
 )
-LOCAL_TABLES = (sessions,)  # that stay where they are when a store is moved
+LOCAL_TABLES = (sessions, jobs, job_lines)  # that stay where they are when a store is moved
