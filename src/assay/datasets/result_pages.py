@@ -47,7 +47,8 @@ def is_page_file(source: InputFile) -> bool:
         record = json.loads(first)
     except ValueError:
         return b'"documents"' in first and b'"clicks"' in first
-    return is_result_page(record)
+    is_event = isinstance(record, Mapping) and "action_name" in record
+    return not is_event and isinstance(record, Mapping) and _value(record, "documents") is not None
 
 
 def read_pages(*sources: str | PathLike[str] | InputFile) -> Pages:

@@ -16,6 +16,7 @@ from assay.stats.intervals import Estimate
 from assay.views import text
 from assay.views.numbers import NO_VALUE, format_count, format_estimate, format_short, format_value
 from assay.views.sections import Section, render_sections
+from assay.views.terminal_tables import fit_to_terminal
 
 FORMATS = ("table", "csv", "md", "html", "latex")
 _NAMES = {
@@ -73,6 +74,8 @@ def render_clicks(result: FittedClicks, style: str) -> str:
         _human_section(result.human),
         problem_section(result.problems),
     ]
+    if style == "table":
+        sections[-1] = fit_to_terminal(sections[-1], (1, 2, 3))
     return render_sections(f"Clicks: {_NAMES[result.model.name]}", sections, style)
 
 
