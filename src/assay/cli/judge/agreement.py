@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from assay.cli import print_notes
+from assay.cli.judge.judgment_options import add_judgment_options, add_judgments
 from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format, add_intervals, add_slices, add_store
 from assay.views.agreement import FORMATS, overlap_notes, render_agreement
@@ -20,15 +21,7 @@ _UNDECIDED = 3
 
 
 def _add_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument(
-        "judgments",
-        metavar="FILE",
-        nargs="+",
-        help="labels of two raters or more: a table with query_id, doc_id, judge and grade, or with one "
-        "column "
-        "for each rater; qrels of one rater each; exports of Quepid, Argilla or Label Studio; project:NAME; "
-        "dataset:NAME. NAME=FILE names the rater of a file with one",
-    )
+    add_judgments(part)
     part.add_argument("--queries", metavar="FILE", help="the query table: texts, and columns to slice by")
     part.add_argument("--documents", metavar="FILE", help="the texts of the documents")
     add_slices(part)
@@ -40,7 +33,7 @@ def _add_options(part: argparse.ArgumentParser) -> None:
         help="how many disagreements to list, the most severe first (default: 5)",
     )
     _add_run_options(part)
-    _add_file_options(part)
+    add_judgment_options(part)
     add_intervals(part)
     add_store(part)
     add_format(part, FORMATS)
@@ -65,32 +58,6 @@ def _add_run_options(part: argparse.ArgumentParser) -> None:
         default=DEFAULT_MEASURE,
         metavar="MEASURE",
         help=f"the measure that orders the runs (default: {DEFAULT_MEASURE})",
-    )
-
-
-def _add_file_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument(
-        "--columns",
-        action="append",
-        default=[],
-        metavar="NAME=COLUMN",
-        help="which column of the labels is query_id, doc_id, judge, grade, at or note, or judges=ANN,BOB: "
-        "the "
-        "columns of raters; may be repeated",
-    )
-    part.add_argument(
-        "--label",
-        action="append",
-        default=[],
-        metavar="TEXT=GRADE",
-        dest="labels",
-        help="the grade of a label that is text, such as relevant=1; may be repeated",
-    )
-    part.add_argument(
-        "--from",
-        dest="file_format",
-        metavar="FORMAT",
-        help="the format of FILE, if the content does not tell",
     )
 
 
