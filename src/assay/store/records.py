@@ -129,14 +129,16 @@ class Records(Generic[Value]):
         names: Sequence[str] = (),
         deleted: bool = False,
         limit: int | None = None,
+        offset: int = 0,
+        order: Sequence[ColumnElement[Any]] = (),
     ) -> list[Value]:
-        """The values that meet all conditions, the newest first."""
+        """The values that meet all conditions, the newest first or in another order."""
         columns = records.c
         query = self._query().where(
             columns.deleted_at.is_not(None) if deleted else columns.deleted_at.is_(None), *conditions
         )
         query = query.where(columns.name.in_(names)) if names else query
-        query = query.order_by(columns.at.desc(), columns.id)
+        query = query.order_by(*(order or (columns.at.desc(), columns.id))).offset(offset or None)
         return self._read(query if limit is None else query.limit(limit))
 
     def annotate(

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
-from sqlalchemy import false, insert, select
+from sqlalchemy import ColumnElement, false, insert, select
 
 from assay.core.errors import InputError, StoreError
 from assay.core.records import Experiment
@@ -101,9 +101,11 @@ class Store:
         names: Sequence[str] = (),
         deleted: bool = False,
         limit: int | None = None,
+        offset: int = 0,
+        order: Sequence[ColumnElement[Any]] = (),
         metrics_of: Iterable[str] | None = None,
     ) -> list[Experiment]:
-        """The experiments that match a filter, the newest first.
+        """The experiments that match a filter, the newest first or in an order of `experiment_order`.
 
         With `metrics_of`, only these measures are read, over all queries.
         """
@@ -112,7 +114,9 @@ class Store:
         if conditions:
             with self.database.read_transaction() as connection:
                 refuse_unknown_keys(where, connection)
-        return self.records(kind).find(*conditions, names=names, deleted=deleted, limit=limit)
+        return self.records(kind).find(
+            *conditions, names=names, deleted=deleted, limit=limit, offset=offset, order=order
+        )
 
     def scores(self, experiment: Experiment, only: str | None = None) -> Scores | None:
         """The scores of each query (of one measure only), or None if it was saved without them."""

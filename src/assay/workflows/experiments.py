@@ -18,6 +18,7 @@ from assay.evaluation.experiment_fields import (
 from assay.evaluation.trends import Trend, WatchStatus, watch_trend
 from assay.measures import parse
 from assay.store.datasets import DatasetVersions
+from assay.store.experiment_order import sort_order
 from assay.views.experiments import differences_dict
 from assay.views.trends import trend_dict
 from assay.workflows.stores import open_existing_store
@@ -37,6 +38,7 @@ class ListExperimentsRequest:
     sort: str = ""  # a field; empty: the newest first
     reverse: bool = False  # the worst value of `sort` first
     limit: int = DEFAULT_LIMIT
+    offset: int = 0
     deleted: bool = False
     store: str | None = None
 
@@ -66,10 +68,12 @@ def list_experiments(request: ListExperimentsRequest) -> ExperimentList:
             request.where,
             names=request.names,
             deleted=request.deleted,
-            limit=None if sort else request.limit + 1,
+            limit=request.limit + 1,
+            offset=request.offset,
+            order=sort_order(sort, request.reverse),
             metrics_of=read_measures if measures else None,
         )
-    if sort:
+    if sort:  # refuses a field that none of them has
         experiments = sort_experiments(experiments, sort, request.reverse)
     shown, has_more = tuple(experiments[: request.limit]), len(experiments) > request.limit
     columns = [*(chosen or default_columns(shown)), *sorted_by]
