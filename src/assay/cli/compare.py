@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from assay.cli import print_notes
-from assay.cli.inputs import add_inputs, add_score_order, score_order, table_files
+from assay.cli.inputs import add_inputs, add_score_order, scoring_options
 from assay.cli.output import show_result
 from assay.cli.parsers import (
     add_config,
@@ -109,22 +109,14 @@ def command(arguments: argparse.Namespace) -> None:
         raise InputError("expected one CANDIDATE or more after BASELINE, found none")
     saving = save_request(arguments, run_count=1 + len(arguments.candidates))
     request = CompareRequest(
-        files=table_files(arguments, [arguments.baseline, *arguments.candidates]),
         measures=arguments.measure or COMPARISON_MEASURES,
-        by=arguments.by,
         test=arguments.test,
         correction=arguments.correction,
         margin=arguments.margin,
         permutations=arguments.permutations,
         only_common=arguments.only_common,
         movers=arguments.movers,
-        level=arguments.level,
-        seed=arguments.seed,
-        order=score_order(arguments),
-        config=arguments.config,
-        params=arguments.param,
-        with_recordings=saving is not None,
-        with_digests=arguments.format == "html",
+        **scoring_options(arguments, [arguments.baseline, *arguments.candidates], saving is not None),
     )
     result = compare(request, watch_run)
     show_result(

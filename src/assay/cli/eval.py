@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from assay.cli import print_notes
-from assay.cli.inputs import add_inputs, add_score_order, score_order, table_files
+from assay.cli.inputs import add_inputs, add_score_order, scoring_options
 from assay.cli.output import show_result
 from assay.cli.parsers import (
     add_config,
@@ -110,22 +110,14 @@ def _show_scores(arguments: argparse.Namespace) -> None:
     """Score the runs against one set of judgments, and print the result."""
     saving = save_request(arguments, run_count=len(arguments.runs))
     request = EvaluateRequest(
-        files=table_files(arguments, arguments.runs),
         measures=arguments.measure or DEFAULT_MEASURES,
-        by=arguments.by,
         only_common=arguments.only_common,
         unjudged=arguments.unjudged,
         per_query=arguments.per_query,
         worst=arguments.worst,
-        level=arguments.level,
-        seed=arguments.seed,
-        order=score_order(arguments),
         population=arguments.population,
         pool=arguments.pool,
-        config=arguments.config,
-        params=arguments.param,
-        with_recordings=saving is not None,
-        with_digests=arguments.format == "html",
+        **scoring_options(arguments, arguments.runs, saving is not None),
     )
     result = evaluate(request, watch_run)
     show_result(

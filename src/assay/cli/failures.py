@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from assay.cli import print_notes
-from assay.cli.inputs import add_inputs, add_score_order, score_order, table_files
+from assay.cli.inputs import add_inputs, add_score_order, scoring_options
 from assay.cli.output import show_result
 from assay.cli.parsers import add_config, add_format, add_intervals, add_qrels, add_slices, make_parser
 from assay.cli.progress import watch_run
@@ -82,20 +82,12 @@ def command(arguments: argparse.Namespace) -> None:
     """Find the failing queries and print them."""
     saving = save_request(arguments)
     request = FailuresRequest(
-        files=table_files(arguments, [arguments.run]),
         exact=arguments.exact,
         measure=arguments.measure,
         below=arguments.below,
-        by=arguments.by,
         depth=arguments.depth,
         show=arguments.show,
-        level=arguments.level,
-        seed=arguments.seed,
-        order=score_order(arguments),
-        config=arguments.config,
-        params=arguments.param,
-        with_recordings=saving is not None,
-        with_digests=arguments.format == "html",
+        **scoring_options(arguments, [arguments.run], saving is not None),
     )
     result = find_failures(request, watch_run)
     show_result(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from assay.core.score_order import ScoreOrder
 from assay.workflows.inputs import FORMATS, KINDS, TableFiles
@@ -71,6 +72,21 @@ def score_order(arguments: argparse.Namespace) -> ScoreOrder:
     return ScoreOrder(
         lower_is_better=arguments.lower_is_better, single_precision=arguments.score_precision == "single"
     )
+
+
+def scoring_options(arguments: argparse.Namespace, runs: Sequence[str], is_recorded: bool) -> dict[str, Any]:
+    """Return the fields that all requests which score runs have."""
+    return {
+        "files": table_files(arguments, runs),
+        "by": arguments.by,
+        "level": arguments.level,
+        "seed": arguments.seed,
+        "order": score_order(arguments),
+        "config": arguments.config,
+        "params": arguments.param,
+        "with_recordings": is_recorded,
+        "with_digests": arguments.format == "html",
+    }
 
 
 def table_files(arguments: argparse.Namespace, runs: Sequence[str]) -> TableFiles:

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay.core.errors import InputError
-from assay.core.score_order import ScoreOrder
 from assay.evaluation.compare import COMPARISON_MEASURES, DEFAULT_MARGIN, Comparisons
 from assay.evaluation.compare import compare as compare_runs
-from assay.evaluation.evaluate import DEFAULT_ORDER
 from assay.stats.corrections import CORRECTIONS
 from assay.stats.paired_tests import TESTS
 from assay.views.compare import comparisons_dict
 from assay.views.readings import describe_reading
-from assay.workflows.inputs import RunWatch, TableFiles, Tables, read_configurations
-from assay.workflows.recording import Recording, digest_runs, input_digests, record_runs
+from assay.workflows.inputs import RunWatch, Tables, read_configurations
+from assay.workflows.recording import Recording, input_digests, record_runs
+from assay.workflows.scoring import ScoringRequest
 
 __all__ = [
     "COMPARISON_MEASURES",
@@ -30,25 +29,16 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareRequest:
+class CompareRequest(ScoringRequest):
     """The runs to compare, the first of them the baseline, and how to compare them."""
 
-    files: TableFiles
     measures: Sequence[str] = COMPARISON_MEASURES
-    by: Sequence[str] = ()  # the columns to slice by
     test: str = "t"
     correction: str = "holm"
     margin: float = DEFAULT_MARGIN  # the smallest difference that matters
     permutations: int | None = None
     only_common: bool = False
     movers: int = 3  # how many winners and losers to name
-    level: float = 0.95
-    seed: int = 0
-    order: ScoreOrder = DEFAULT_ORDER  # in which scores order documents
-    config: Sequence[str] = ()  # the configuration file of each run
-    params: Sequence[str] = ()  # KEY=VALUE or RUN:KEY=VALUE, beside the files
-    with_recordings: bool = False  # prepare what `save` records
-    with_digests: bool = False  # compute the digests of the inputs, for a page
 
     def __post_init__(self) -> None:
         if self.movers < 0:
@@ -74,11 +64,7 @@ def compare(request: CompareRequest, watch: RunWatch | None = None) -> CompareRe
     """Compare the runs; `watch` wraps a run while it is read, to report progress."""
     tables = request.files.open()
     configurations = read_configurations(request.config, [run.name for run in tables.runs], request.params)
-    runs = (
-        digest_runs(tables.runs, request.order)
-        if request.with_recordings or request.with_digests
-        else tables.runs
-    )
+    runs = request.prepare_runs(tables.runs)
     watched = [watch(run) for run in runs] if watch else runs
     comparisons = _compare(request, tables._replace(runs=watched), configurations)
     digests = input_digests(tables, runs) if request.with_digests else {}

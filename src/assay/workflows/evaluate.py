@@ -10,36 +10,26 @@ from assay import evaluation
 from assay.core.errors import InputError
 from assay.core.groups import RunBlocks
 from assay.core.pair_probabilities import PairProbabilities
-from assay.core.score_order import ScoreOrder
 from assay.evaluation import DEFAULT_MEASURES, Evaluation
-from assay.evaluation.evaluate import DEFAULT_ORDER
 from assay.views.evaluation import evaluations_dict
-from assay.workflows.inputs import RunWatch, TableFiles, Tables, read_configurations
-from assay.workflows.recording import Recording, digest_runs, input_digests, record_runs
+from assay.workflows.inputs import RunWatch, Tables, read_configurations
+from assay.workflows.recording import Recording, input_digests, record_runs
+from assay.workflows.scoring import ScoringRequest
 
 __all__ = ["DEFAULT_MEASURES", "EvaluateRequest", "EvaluateResult", "evaluate"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateRequest:
+class EvaluateRequest(ScoringRequest):
     """The runs to score and how to score them."""
 
-    files: TableFiles
     measures: Sequence[str] = DEFAULT_MEASURES
-    by: Sequence[str] = ()  # the columns to slice by
     only_common: bool = False
     unjudged: bool = False
     per_query: bool = False
     worst: int = 3  # how many of the worst queries to name
-    level: float = 0.95
-    seed: int = 0
-    order: ScoreOrder = DEFAULT_ORDER  # in which scores order documents
-    config: Sequence[str] = ()  # the configuration file of each run
-    params: Sequence[str] = ()  # KEY=VALUE or RUN:KEY=VALUE, beside the files
     population: str = "queries"  # what means are of, if the query table has inclusion probabilities
     pool: str | None = None  # the pool of the judgments, with inclusion probabilities
-    with_recordings: bool = False  # prepare what `save` records
-    with_digests: bool = False  # compute the digests of the inputs, for a page
 
     def __post_init__(self) -> None:
         if self.worst < 0:
@@ -65,11 +55,7 @@ def evaluate(request: EvaluateRequest, watch: RunWatch | None = None) -> Evaluat
     """Score each run; `watch` wraps a run while it is read, to report progress."""
     tables = request.files.open()
     configurations = read_configurations(request.config, [run.name for run in tables.runs], request.params)
-    runs = (
-        digest_runs(tables.runs, request.order)
-        if request.with_recordings or request.with_digests
-        else tables.runs
-    )
+    runs = request.prepare_runs(tables.runs)
     pool = _read_pool(request.pool) if request.pool else None
     evaluations = [_score(request, tables, watch(run) if watch else run, pool) for run in runs]
     digests = input_digests(tables, runs) if request.with_digests else {}

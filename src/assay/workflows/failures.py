@@ -8,34 +8,24 @@ from typing import Any
 
 from assay.core.errors import InputError
 from assay.core.groups import RunBlocks
-from assay.core.score_order import ScoreOrder
-from assay.evaluation.evaluate import DEFAULT_ORDER
 from assay.evaluation.failures import DEFAULT_DEPTH, Failures, failures
 from assay.views.failures import DEFAULT_QUERIES_SHOWN, failures_dict
-from assay.workflows.inputs import RunWatch, TableFiles, Tables, read_configurations
-from assay.workflows.recording import Recording, digest_runs, input_digests, record_runs
+from assay.workflows.inputs import RunWatch, Tables, read_configurations
+from assay.workflows.recording import Recording, input_digests, record_runs
+from assay.workflows.scoring import ScoringRequest
 
 __all__ = ["DEFAULT_DEPTH", "DEFAULT_QUERIES_SHOWN", "FailuresRequest", "FailuresResult", "find_failures"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailuresRequest:
+class FailuresRequest(ScoringRequest):
     """The run to look at, and what counts as a failure."""
 
-    files: TableFiles  # with one run
     exact: str | None = None  # the run of exact search
     measure: str = "R@10"
     below: float = 0.5
-    by: Sequence[str] = ()  # the columns to slice by
     depth: int = DEFAULT_DEPTH  # how many documents a reranker reads
     show: int = DEFAULT_QUERIES_SHOWN  # how many queries to show
-    level: float = 0.95
-    seed: int = 0
-    order: ScoreOrder = DEFAULT_ORDER  # in which scores order documents
-    config: Sequence[str] = ()  # the configuration file of the run
-    params: Sequence[str] = ()  # KEY=VALUE or RUN:KEY=VALUE, beside the files
-    with_recordings: bool = False  # prepare what `save` records
-    with_digests: bool = False  # compute the digests of the inputs, for a page
 
     def __post_init__(self) -> None:
         if self.show < 0:
@@ -62,11 +52,7 @@ def find_failures(request: FailuresRequest, watch: RunWatch | None = None) -> Fa
     names = (*files.names, *exact) if files.names else ()
     tables = replace(files, runs=(*files.runs, *exact), names=names).open()
     configurations = read_configurations(request.config, [tables.runs[0].name], request.params)
-    runs = (
-        digest_runs(tables.runs, request.order)
-        if request.with_recordings or request.with_digests
-        else tables.runs
-    )
+    runs = request.prepare_runs(tables.runs)
     run_failures = _find(request, tables, [watch(run) for run in runs] if watch else runs)
     result = FailuresResult(run_failures, digests=input_digests(tables, runs) if request.with_digests else {})
     if not request.with_recordings:
