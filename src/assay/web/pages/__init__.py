@@ -3,6 +3,15 @@
 from collections.abc import Sequence
 
 from assay.web.page import PageModule
-from assay.web.pages import annotate, compare, experiment, experiments, home, query
+from assay.web.pages import annotate, compare, experiment, experiments, home, index_findings, indexes, query
 
-MODULES: Sequence[PageModule] = (home, experiments, experiment, compare, query, annotate)
+MODULES: Sequence[PageModule] = (
+    home,
+    experiments,
+    experiment,
+    compare,
+    query,
+    indexes,
+    index_findings,
+    annotate,
+)
