@@ -40,6 +40,7 @@ class Context:
     user: str = ""  # the name of the person; empty: the only one, without a login
     role: Role = Role.ADMIN
     benches: Mapping[str, str] = field(default_factory=dict)  # folders of trials by their names
+    address: str = ""  # of the machine that the request comes from
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,18 @@ class Page:
     parameters: type[Parameters] = Parameters
     role: Role = Role.VIEWER
     key: str = ""  # pressed after G, it opens the page
+    export: Callable[[Context, Any], tuple[Sequence[str], Sequence[Sequence[str]]]] | None = None
+    """The head and the rows of the first table in full, if the page shows only a part of it."""
 
     @property
     def json_path(self) -> str:
         """The address of the data."""
         return "/index.json" if self.path == "/" else f"{self.path}.json"
+
+    @property
+    def csv_path(self) -> str:
+        """The address of its tables as CSV."""
+        return f"{self.json_path.removesuffix('json')}csv"
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,32 @@ document.addEventListener("click", (event) => {
 });
 showTicked();
 
+// Each table of the page can be exported; the link of the frame is that of the first.
+const exportAddress = (place) => {
+  const link = new URL(byId("export").href);
+  link.searchParams.set("table", place);
+  return link.href;
+};
+const showExports = () => {
+  const frame = byId("export");
+  const tables = [...document.querySelectorAll("main table")];
+  if (!frame) return;
+  frame.hidden = !tables.length;
+  tables.forEach((table, index) => {
+    const header = table.closest(".card")?.querySelector(":scope > header");
+    if (!header || header.querySelector("a[data-export]") || tables.length === 1) return;
+    const link = document.createElement("a");
+    Object.assign(link, { href: exportAddress(index + 1), textContent: "Export", className: "small faint" });
+    link.dataset.export = "";
+    link.setAttribute("aria-label", `Export ${header.querySelector("h2")?.textContent ?? "the table"}`);
+    link.download = "";
+    if (!header.querySelector(".grow")) header.append(Object.assign(document.createElement("span"), { className: "grow" }));
+    header.append(link);
+  });
+};
+showExports();
+document.addEventListener("htmx:afterSettle", showExports);
+
 let isGoing = false;
 const actions = {
   "/": () => document.querySelector(".find input").focus(),
