@@ -5,9 +5,10 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,13 +26,15 @@ class Access:
     A page of another site cannot read the token, so it cannot make a change.
     """
 
+    has_login = False  # whether people log in and out
+
     def __init__(self, store: str, benches: Mapping[str, str] | None = None) -> None:
         self.store, self.benches = store, benches or {}
         self._token = secrets.token_urlsafe(32)
 
     def context(self, request: Request) -> Context:
         """Return the context of a request: the only person, who may do everything."""
-        return Context(self.store, benches=self.benches)
+        return Context(self.store, benches=self.benches, address=address_of(request))
 
     def csrf_token(self, request: Request) -> str:
         """Return the token that every change must carry."""
@@ -40,6 +43,11 @@ class Access:
     def install(self, app: FastAPI) -> None:
         """Add the checks of every request to an application."""
         app.add_middleware(LocalRequests, token=self._token)
+
+
+def address_of(request: Request) -> str:
+    """Return the address of the machine that a request comes from."""
+    return request.client.host if request.client else ""
 
 
 class LocalRequests:
@@ -66,6 +74,16 @@ class LocalRequests:
         if is_change and not hmac.compare_digest(token.encode(), self._token.encode()):
             return "the change carries no token of this dashboard; reload the page and try again"
         return ""
+
+
+def require_role(role: Role) -> Any:
+    """Return the check of a route that refuses a person without the role before it reads the request."""
+
+    async def check_role(request: Request) -> None:
+        context_of(request, role)
+
+    check_role.role = role  # type: ignore[attr-defined]  # the tests read it from the table of routes
+    return Depends(check_role)
 
 
 def context_of(request: Request, role: Role) -> Context:

@@ -14,7 +14,9 @@ from starlette.staticfiles import StaticFiles
 
 from assay.core.errors import AssayError, UndecidableError
 from assay.core.version import __version__
-from assay.web.access import Access, context_of
+from assay.web.access import Access, context_of, require_role
+from assay.web.error_pages import error_response
+from assay.web.exports import Table, csv_response, export_parameters, table_of_page, without_table
 from assay.web.headers import SecurityHeaders
 from assay.web.page import Action, Page, PageModule
 from assay.web.pages import MODULES
@@ -54,11 +56,22 @@ def _add_page(app: FastAPI, page: Page) -> None:
         context = context_of(request, page.role)
         return JSONResponse(page.read(context, _with_path(request, values)).to_dict())
 
+    def export(request: Request, values: Annotated[Any, Query()]) -> Response:
+        context, own = context_of(request, page.role), without_table(values, parameters)
+        if page.export is not None and values.table == 1:
+            return csv_response(Table(*page.export(context, _with_path(request, own))), request.url.path)
+        shown = show(request, own)
+        return csv_response(table_of_page(bytes(shown.body).decode(), values.table), request.url.path)
+
     for function in (show, data):
         function.__annotations__["values"] = Annotated[parameters, Query()]
+    export.__annotations__["values"] = Annotated[export_parameters(parameters), Query()]
     name = page.template.removesuffix(".html")
-    app.get(page.json_path, name=f"{name}.json")(data)  # first: the path of a page may match it, too
-    app.get(page.path, name=name, response_class=HTMLResponse)(show)
+    checks = [require_role(page.role)]
+    # The data come first: the path of a page may match theirs, too.
+    app.get(page.json_path, name=f"{name}.json", dependencies=checks)(data)
+    app.get(page.csv_path, name=f"{name}.csv", dependencies=checks)(export)
+    app.get(page.path, name=name, response_class=HTMLResponse, dependencies=checks)(show)
 
 
 def _with_path(request: Request, values: Any) -> Any:
@@ -97,27 +110,27 @@ def _add_action(app: FastAPI, action: Action) -> None:
         return RedirectResponse(result.location, status_code=303)
 
     run.__annotations__["values"] = Annotated[form, Form()]
-    app.post(action.path, name=action.path)(run)
+    app.post(action.path, name=action.path, dependencies=[require_role(action.role)])(run)
 
 
 def _add_error_pages(app: FastAPI) -> None:
     def assay_error(request: Request, error: Exception) -> Response:
         status = 422 if isinstance(error, UndecidableError) else 400
-        return _error_response(request, status, str(error))
+        return error_response(request, status, str(error))
 
     def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == 303:
             return RedirectResponse((error.headers or {})["location"], status_code=303)
-        return _error_response(request, error.status_code, str(error.detail), error.headers)
+        return error_response(request, error.status_code, str(error.detail), error.headers)
 
     def wrong_parameters(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         problems = (f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
-        return _error_response(request, 422, "; ".join(problems))
+        return error_response(request, 422, "; ".join(problems))
 
     def fault(request: Request, error: Exception) -> Response:
-        return _error_response(request, 500, "the log of the server says where it happened; please report it")
+        return error_response(request, 500, "the log of the server says where it happened; please report it")
 
     handlers: dict[type[Exception], Callable[[Request, Exception], Response]] = {
         AssayError: assay_error,
@@ -127,22 +140,3 @@ def _add_error_pages(app: FastAPI) -> None:
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
-
-
-def _error_response(request: Request, status: int, message: str, headers: Any = None) -> Response:
-    if request.url.path.endswith(".json") or "application/json" in request.headers.get("accept", ""):
-        return JSONResponse({"error": message}, status, headers)
-    access = request.app.state.access
-    page = render(
-        "error.html",
-        status=status,
-        message=message,
-        navigation=request.app.state.navigation,
-        access=access,
-        data_address="",
-        page=None,
-        view=None,
-        context=None,
-        csrf="",
-    )
-    return HTMLResponse(page, status, headers)

@@ -1,0 +1,202 @@
+"""Access for a team: every request needs a session or a token, and every change is noted."""
+
+from __future__ import annotations
+
+import hmac
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from urllib.parse import quote, urlsplit
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from assay.core.errors import AssayError
+from assay.web.access import CSRF_HEADER, Access, address_of
+from assay.web.error_pages import error_response, wants_json
+from assay.web.page import Context, Role
+from assay.web.request_limits import RequestLimits
+from assay.workflows.authentication import Authentication, Client, Identity
+from assay.workflows.serve_settings import LOOPBACK_NAMES, ServeSettings
+
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_OPEN_PATHS = {"/health", "/login", "/login/oidc", "/login/oidc/callback"}  # that need no login
+_OWN_TOKEN_CHECK = {"/login", "/logout"}  # forms that work without JavaScript carry it as a field
+_NOTED_BY_WORKFLOW = ("/login", "/logout", "/people", "/account")  # their entries say more
+_FOR_PEOPLE_ONLY = ("/people", "/account")  # a stolen token must not create another
+NO_TOKEN = "the change carries no token of this session; reload the page and try again"
+_STRICT_TRANSPORT = "max-age=31536000"
+
+
+class AccountAccess(Access):
+    """Access by accounts: whoever asks is looked up anew for each request, so that changes hold at once."""
+
+    has_login = True
+
+    def __init__(self, store: str, settings: ServeSettings, benches: Mapping[str, str] | None = None) -> None:
+        super().__init__(store, benches)
+        self.settings = settings
+        self.authentication = Authentication(store, settings)
+        self.limits = RequestLimits(settings.requests_per_minute)
+        self.is_secure = settings.public_url.startswith("https://")
+        # A browser accepts the prefix only from this very host by https.
+        self.cookie = "__Host-assay" if self.is_secure else "assay"
+        self.hosts = {*LOOPBACK_NAMES, urlsplit(settings.public_url).hostname or "localhost"}
+
+    def context(self, request: Request) -> Context:
+        """Return who asks, with the role; refused if nobody is logged in."""
+        identity = identity_of(request)
+        if identity is None:
+            raise HTTPException(401, "log in first")
+        role = Role[identity.role.upper()]
+        return Context(self.store, identity.name, role, self.benches, address_of(request))
+
+    def csrf_token(self, request: Request) -> str:
+        """Return the token of the session, which no other site can read."""
+        return derive_token(self.session_secret(request), "change")
+
+    def session_secret(self, request: Request) -> str:
+        """Return the secret of the session from the cookie, empty if there is none."""
+        return request.cookies.get(self.cookie, "")
+
+    def set_session(self, response: Response, secret: str) -> None:
+        """Have the browser keep a session."""
+        response.set_cookie(self.cookie, secret, httponly=True, samesite="lax", secure=self.is_secure)
+
+    def drop_session(self, response: Response) -> None:
+        """Have the browser forget its session."""
+        response.delete_cookie(self.cookie, httponly=True, samesite="lax", secure=self.is_secure)
+
+    def install(self, app: FastAPI) -> None:
+        """Add the checks of every request, and the pages to log in."""
+        from assay.web.login import add_login  # it needs this class
+
+        add_login(app, self)
+        app.add_middleware(AccountRequests, access=self)
+
+
+def identity_of(request: Request) -> Identity | None:
+    """Return who sent a request, as the middleware found it."""
+    identity: Identity | None = request.scope.get("state", {}).get("identity")
+    return identity
+
+
+def client_of(request: Request) -> Client:
+    """Return where a request comes from."""
+    return Client(address_of(request), request.headers.get("user-agent", ""))
+
+
+def derive_token(secret: str, purpose: str) -> str:
+    """Return a token that belongs to a secret and from which the secret cannot be found.
+
+    >>> derive_token("a", "change") == derive_token("a", "login"), derive_token("", "change")
+    (False, '')
+    """
+    if not secret:
+        return ""
+    return urlsafe_b64encode(hmac.digest(secret.encode(), purpose.encode(), sha256)).decode().rstrip("=")
+
+
+def is_same(one: str, other: str) -> bool:
+    """Return whether two tokens are the same and there is one; it takes the same time for any two."""
+    return bool(one) and hmac.compare_digest(one.encode(), other.encode())
+
+
+class AccountRequests:
+    """A middleware that lets nobody in without a session or a token; what is not allowed here is refused."""
+
+    def __init__(self, app: ASGIApp, access: AccountAccess) -> None:
+        self.app, self.access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on if it is allowed, else answer why not; note changes in the audit log."""
+        if scope["type"] == "websocket":
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request, status = Request(scope), [500]
+
+        async def send_noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status[0] = message["status"]
+                if self.access.is_secure:
+                    MutableHeaders(scope=message)["Strict-Transport-Security"] = _STRICT_TRANSPORT
+            await send(message)
+
+        try:
+            refusal = await run_in_threadpool(self._refusal, request)
+            await (refusal or self.app)(scope, receive, send_noted)
+        except AssayError as error:  # the store does not answer
+            await JSONResponse({"error": str(error)}, 503)(scope, receive, send_noted)
+        finally:
+            if scope["method"] not in _SAFE_METHODS:
+                await run_in_threadpool(self._note, request, status[0])
+
+    def _refusal(self, request: Request) -> Response | None:
+        """Return why a request is not allowed, None if it is."""
+        if urlsplit(f"//{request.headers.get('host', '')}").hostname not in self.access.hosts:
+            return JSONResponse({"error": "this dashboard does not answer to this name"}, 421)
+        identity = self._identify(request)
+        request.scope.setdefault("state", {})["identity"] = identity
+        seconds = self.access.limits.seconds_until_request(identity.name if identity else address_of(request))
+        if seconds:
+            return error_response(
+                request, 429, f"too many requests: try again in {seconds} s", {"Retry-After": str(seconds)}
+            )
+        if request.url.path in _OPEN_PATHS or request.url.path.startswith("/static/"):
+            return None
+        return self._ask_to_log_in(request) if identity is None else self._refuse_change(request, identity)
+
+    def _identify(self, request: Request) -> Identity | None:
+        """Return who sends a request: by the token if there is one, else by the session."""
+        authorization = request.headers.get("authorization", "")
+        if authorization:
+            scheme, _, secret = authorization.partition(" ")
+            is_bearer = scheme.lower() == "bearer"
+            return self.access.authentication.token_identity(secret.strip()) if is_bearer else None
+        secret = self.access.session_secret(request)
+        return self.access.authentication.session_identity(secret) if secret else None
+
+    def _ask_to_log_in(self, request: Request) -> Response:
+        has_token = "authorization" in request.headers
+        is_page = request.method in _SAFE_METHODS and not wants_json(request) and not has_token
+        address = quote(request.url.path + (f"?{request.url.query}" if request.url.query else ""), safe="/")
+        if is_page and "hx-request" not in request.headers:
+            return RedirectResponse(f"/login?next={address}", 303)
+        problem = (
+            "the token is not valid, or it has expired" if has_token else "log in first, or send a token"
+        )
+        return JSONResponse({"error": problem}, 401, {"WWW-Authenticate": "Bearer", "HX-Redirect": "/login"})
+
+    def _refuse_change(self, request: Request, identity: Identity) -> Response | None:
+        """Return why a change is refused: another site may have sent it, or a token that must not."""
+        path = request.url.path
+        if identity.is_token:
+            is_for_people = path.startswith(_FOR_PEOPLE_ONLY) and request.method not in _SAFE_METHODS
+            problem = "accounts and tokens are changed by a person who is logged in" if is_for_people else ""
+            return error_response(request, 403, problem) if problem else None
+        if request.method in _SAFE_METHODS or path in _OWN_TOKEN_CHECK:
+            return None
+        token = request.headers.get(CSRF_HEADER, "")
+        if is_cross_site(request) or not is_same(token, self.access.csrf_token(request)):
+            return error_response(request, 403, NO_TOKEN)
+        return None
+
+    def _note(self, request: Request, status: int) -> None:
+        """Add a change to the audit log, unless the workflow that made it has done so."""
+        path, identity = request.url.path, identity_of(request)
+        if status < 400 and path.startswith(_NOTED_BY_WORKFLOW):
+            return
+        result = "done" if status < 400 else f"refused ({status})"
+        name, address = (identity.name if identity else ""), address_of(request)
+        self.access.authentication.note(name, request.method, path, result, address)
+
+
+def is_cross_site(request: Request) -> bool:
+    """Return whether a browser says that another site sent a request."""
+    return request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
