@@ -2,108 +2,36 @@
 
 from __future__ import annotations
 
-import hmac
-from base64 import urlsafe_b64encode
-from collections.abc import Mapping
-from hashlib import sha256
 from urllib.parse import quote, urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.core.errors import AssayError
-from assay.web.access import CSRF_HEADER, Access, address_of
+from assay.web.access import CSRF_HEADER, address_of
+from assay.web.account_sessions import NO_TOKEN, AccountSessions, identity_of, is_cross_site, is_same
 from assay.web.error_pages import error_response, wants_json
-from assay.web.page import Context, Role
-from assay.web.request_limits import RequestLimits
-from assay.workflows.authentication import Authentication, Client, Identity
-from assay.workflows.serve_settings import LOOPBACK_NAMES, ServeSettings
+from assay.web.login import add_login
+from assay.workflows.authentication import Identity
 
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _OPEN_PATHS = {"/health", "/login", "/login/oidc", "/login/oidc/callback"}  # that need no login
 _OWN_TOKEN_CHECK = {"/login", "/logout"}  # forms that work without JavaScript carry it as a field
 _NOTED_BY_WORKFLOW = ("/login", "/logout", "/people", "/account")  # their entries say more
 _FOR_PEOPLE_ONLY = ("/people", "/account")  # a stolen token must not create another
-NO_TOKEN = "the change carries no token of this session; reload the page and try again"
 _STRICT_TRANSPORT = "max-age=31536000"
 
 
-class AccountAccess(Access):
+class AccountAccess(AccountSessions):
     """Access by accounts: whoever asks is looked up anew for each request, so that changes hold at once."""
-
-    has_login = True
-
-    def __init__(self, store: str, settings: ServeSettings, benches: Mapping[str, str] | None = None) -> None:
-        super().__init__(store, benches)
-        self.settings = settings
-        self.authentication = Authentication(store, settings)
-        self.limits = RequestLimits(settings.requests_per_minute)
-        self.is_secure = settings.public_url.startswith("https://")
-        # A browser accepts the prefix only from this very host by https.
-        self.cookie = "__Host-assay" if self.is_secure else "assay"
-        self.hosts = {*LOOPBACK_NAMES, urlsplit(settings.public_url).hostname or "localhost"}
-
-    def context(self, request: Request) -> Context:
-        """Return who asks, with the role; refused if nobody is logged in."""
-        identity = identity_of(request)
-        if identity is None:
-            raise HTTPException(401, "log in first")
-        role = Role[identity.role.upper()]
-        return Context(self.store, identity.name, role, self.benches, address_of(request))
-
-    def csrf_token(self, request: Request) -> str:
-        """Return the token of the session, which no other site can read."""
-        return derive_token(self.session_secret(request), "change")
-
-    def session_secret(self, request: Request) -> str:
-        """Return the secret of the session from the cookie, empty if there is none."""
-        return request.cookies.get(self.cookie, "")
-
-    def set_session(self, response: Response, secret: str) -> None:
-        """Have the browser keep a session."""
-        response.set_cookie(self.cookie, secret, httponly=True, samesite="lax", secure=self.is_secure)
-
-    def drop_session(self, response: Response) -> None:
-        """Have the browser forget its session."""
-        response.delete_cookie(self.cookie, httponly=True, samesite="lax", secure=self.is_secure)
 
     def install(self, app: FastAPI) -> None:
         """Add the checks of every request, and the pages to log in."""
-        from assay.web.login import add_login  # it needs this class
-
         add_login(app, self)
         app.add_middleware(AccountRequests, access=self)
-
-
-def identity_of(request: Request) -> Identity | None:
-    """Return who sent a request, as the middleware found it."""
-    identity: Identity | None = request.scope.get("state", {}).get("identity")
-    return identity
-
-
-def client_of(request: Request) -> Client:
-    """Return where a request comes from."""
-    return Client(address_of(request), request.headers.get("user-agent", ""))
-
-
-def derive_token(secret: str, purpose: str) -> str:
-    """Return a token that belongs to a secret and from which the secret cannot be found.
-
-    >>> derive_token("a", "change") == derive_token("a", "login"), derive_token("", "change")
-    (False, '')
-    """
-    if not secret:
-        return ""
-    return urlsafe_b64encode(hmac.digest(secret.encode(), purpose.encode(), sha256)).decode().rstrip("=")
-
-
-def is_same(one: str, other: str) -> bool:
-    """Return whether two tokens are the same and there is one; it takes the same time for any two."""
-    return bool(one) and hmac.compare_digest(one.encode(), other.encode())
 
 
 class AccountRequests:
@@ -195,8 +123,3 @@ class AccountRequests:
         result = "done" if status < 400 else f"refused ({status})"
         name, address = (identity.name if identity else ""), address_of(request)
         self.access.authentication.note(name, request.method, path, result, address)
-
-
-def is_cross_site(request: Request) -> bool:
-    """Return whether a browser says that another site sent a request."""
-    return request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")

@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 
 from assay.core.errors import InputError
 from assay.web.access import CSRF_HEADER
-from assay.web.account_access import (
+from assay.web.account_sessions import (
     NO_TOKEN,
-    AccountAccess,
+    AccountSessions,
     client_of,
     derive_token,
     identity_of,
@@ -28,7 +28,7 @@ _WRONG_LOGIN = "The name or the password is wrong."
 _STATE_SECONDS = 600  # in which a login at the provider must end
 
 
-def add_login(app: FastAPI, access: AccountAccess) -> None:
+def add_login(app: FastAPI, access: AccountSessions) -> None:
     """Add the pages to log in and out, and an address that says whether the server runs."""
     pages = LoginPages(access)
     for path, function in (("/login", pages.show), ("/health", pages.health)):
@@ -43,7 +43,7 @@ def add_login(app: FastAPI, access: AccountAccess) -> None:
 class LoginPages:
     """The pages to log in and out."""
 
-    def __init__(self, access: AccountAccess) -> None:
+    def __init__(self, access: AccountSessions) -> None:
         self.access = access
         self._form_cookie, self._state_cookie = f"{access.cookie}-form", f"{access.cookie}-state"
         provider = access.settings.oidc
