@@ -101,3 +101,14 @@ document.addEventListener("keydown", (event) => {
   const isControl = event.key === "Enter" && event.target.matches("a, button");
   if (action && !isControl) { event.preventDefault(); action(); }
 });
+
+// A part that scrolls sideways can be reached and scrolled by keyboard.
+const reachScrolling = () => {
+  for (const part of document.querySelectorAll(".scroll")) {
+    if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+    else part.removeAttribute("tabindex");
+  }
+};
+addEventListener("resize", reachScrolling);
+document.addEventListener("htmx:afterSettle", reachScrolling);
+reachScrolling();

@@ -1,0 +1,56 @@
+"""No page has a serious violation of WCAG AA, wide and narrow, light and dark, and none scrolls sideways."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.web.axe import violations
+from tests.web.browser import open_browser, serve
+from tests.web.dashboards import create_annotation_project, save_experiments
+
+PAGES = (
+    "/",
+    "/experiments",
+    "/experiments/words",
+    "/compare",
+    "/compare?baseline=words&candidate=vectors&by=category",
+    "/queries/q1",
+    "/annotate",
+    "/annotate/shop",
+    "/annotate/shop?rater=rater+1",
+    "/no-such-page",
+)
+_VIEWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1440, "light"), (390, "dark"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder: Path = tmp_path_factory.mktemp("dashboard")
+    store = save_experiments(folder)
+    create_annotation_project(folder, store)
+    with serve(store) as address:
+        yield address
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_has_no_serious_violation_and_fits_its_window(
+    path: str, browser: Browser, address: str
+) -> None:
+    for width, scheme in _VIEWS:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+        )
+        page = context.new_page()
+        page.goto(address + path)
+        assert violations(page) == [], f"{width} {scheme}"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        context.close()
