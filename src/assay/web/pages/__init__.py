@@ -3,7 +3,19 @@
 from collections.abc import Sequence
 
 from assay.web.page import PageModule
-from assay.web.pages import annotate, compare, experiment, experiments, home, index_findings, indexes, query
+from assay.web.pages import (
+    agreement,
+    annotate,
+    compare,
+    datasets,
+    experiment,
+    experiments,
+    home,
+    index_findings,
+    indexes,
+    judges,
+    query,
+)
 
 MODULES: Sequence[PageModule] = (
     home,
@@ -13,5 +25,8 @@ MODULES: Sequence[PageModule] = (
     query,
     indexes,
     index_findings,
+    datasets,
     annotate,
+    agreement,
+    judges,
 )

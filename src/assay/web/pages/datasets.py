@@ -1,0 +1,171 @@
+"""Evaluation sets: versions, what differs between them, who used them, their faults and their pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.core.records import DatasetVersion
+from assay.judging.checks import ERROR, WARNING
+from assay.judging.dataset_diff import Change
+from assay.views.dataset_check import describe_check_counts
+from assay.views.datasets import describe_dataset_diff
+from assay.views.stored_labels import describe_coverage
+from assay.web.page import Action, Context, Page, Parameters, View
+from assay.workflows.dataset_history import (
+    TABS,
+    DatasetHistory,
+    DatasetHistoryRequest,
+    show_dataset,
+)
+from assay.workflows.dataset_versions import (
+    DatasetDifference,
+    DatasetList,
+    ListDatasetsRequest,
+    list_datasets,
+)
+from assay.workflows.system_numbers import number_systems
+
+_NOUNS = {"queries": "queries", "qrels": "labels", "documents": "documents", "judgments": "judgments"}
+_ROWS = 50  # of each kind of a difference
+_COMMANDS = {
+    "diff": "assay dataset diff dataset:{against} dataset:{label}",
+    "coverage": "assay dataset versions {name}",
+    "checks": "assay dataset check dataset:{label}",
+    "pools": "assay judge projects",
+}
+
+
+class DatasetsParameters(Parameters):
+    """All evaluation sets are shown."""
+
+
+class DatasetParameters(Parameters):
+    """The evaluation set, its version, and what to show of it."""
+
+    name: str = ""  # part of the path
+    version: str = ""
+    against: str = ""
+    tab: str = "diff"
+
+
+def read_datasets(context: Context, parameters: DatasetsParameters) -> DatasetList:
+    """Return the versions of all evaluation sets."""
+    return list_datasets(ListDatasetsRequest(store=context.store))
+
+
+def present_datasets(context: Context, value: DatasetList, parameters: DatasetsParameters) -> View:
+    """Return each evaluation set with its newest version and the number of versions."""
+    newest: dict[str, DatasetVersion] = {}
+    counts: dict[str, int] = {}
+    for version in value.versions:
+        newest.setdefault(version.name, version)
+        counts[version.name] = counts.get(version.name, 0) + 1
+    return View("Datasets", "assay dataset versions", {"newest": list(newest.values()), "counts": counts})
+
+
+def read_dataset(context: Context, parameters: DatasetParameters) -> DatasetHistory:
+    """Return the versions of an evaluation set and one view of one of them."""
+    return show_dataset(
+        DatasetHistoryRequest(
+            name=parameters.name,
+            version=parameters.version,
+            against=parameters.against,
+            tab=parameters.tab,
+            store=context.store,
+        )
+    )
+
+
+def present_dataset(context: Context, value: DatasetHistory, parameters: DatasetParameters) -> View:
+    """Return the versions at left and the chosen tab."""
+    version = value.version
+    against = parameters.against or (version.parent or "")[:8]
+    parts: dict[str, Any] = {
+        "history": value,
+        "version": version,
+        "short": version.digest[:8],
+        "tabs": TABS,
+        "against": against,
+        "others": [v for v in value.versions if v.digest != version.digest],
+        "recipe": flatten_recipe(version.recipe),
+        "summary": _summarize(value),
+        "tables": [] if value.diff is None else _diff_tables(value.diff),
+        "numbers": number_systems([row.experiment.name for row in value.coverage], context.store),
+    }
+    command = _COMMANDS[value.tab].format(
+        name=version.name, label=version.label, against=f"{version.name}@{against}" if against else "OTHER"
+    )
+    return View(version.name, command, parts)
+
+
+def flatten_recipe(recipe: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Return the settings of a recipe, each with its path.
+
+    >>> flatten_recipe({"sample": {"n": 100, "by": []}})
+    [('sample.n', '100')]
+    """
+    rows: list[tuple[str, str]] = []
+    for key, setting in recipe.items():
+        if isinstance(setting, Mapping):
+            rows += flatten_recipe(setting, f"{prefix}{key}.")
+        elif setting not in (None, "", []):
+            shown = ", ".join(map(str, setting)) if isinstance(setting, list) else str(setting)
+            rows.append((f"{prefix}{key}", shown))
+    return rows
+
+
+def _summarize(value: DatasetHistory) -> dict[str, str]:
+    """Return what the tab shows in one sentence, with a state."""
+    if value.diff is not None:
+        is_same = not any(value.diff.diff.values())
+        sentence = describe_dataset_diff(value.diff.first, value.diff.second, value.diff.diff)
+        return {"state": "same" if is_same else "open", "title": sentence}
+    if value.check is not None:
+        check = value.check
+        state = "failed" if check.severities[ERROR] else "open" if check.severities[WARNING] else "passed"
+        return {
+            "state": state,
+            "title": describe_check_counts(value.version.label, check.counts, check.severities),
+        }
+    if value.tab == "coverage" and value.coverage:
+        versions = [row.version for row in value.coverage]
+        return {"state": "open", "title": describe_coverage(value.version.label, versions)}
+    return {}
+
+
+def _diff_tables(difference: DatasetDifference) -> list[dict[str, Any]]:
+    """Return the counts and the first rows of each table."""
+    return [
+        {
+            "role": role,
+            "noun": _NOUNS[role],
+            "counts": table.to_dict(0)["counts"],
+            "rows": [
+                *(_row("changed", change.key, change) for change in table.changed[:_ROWS]),
+                *(_row("added", key) for key in table.added[:_ROWS]),
+                *(_row("dropped", key) for key in table.dropped[:_ROWS]),
+            ],
+        }
+        for role, table in difference.diff.items()
+    ]
+
+
+def _row(kind: str, key: tuple[str, ...], change: Change | None = None) -> dict[str, Any]:
+    is_grade = change is not None and change.field == "grade"
+    return {"kind": kind, "key": key, "change": change, "is_grade": is_grade}
+
+
+PAGES = (
+    Page(
+        "/datasets",
+        "Datasets",
+        "datasets.html",
+        read_datasets,
+        present_datasets,
+        DatasetsParameters,
+        key="D",
+    ),
+    Page("/datasets/{name}", "", "dataset.html", read_dataset, present_dataset, DatasetParameters),
+)
+ACTIONS: tuple[Action, ...] = ()

@@ -1,0 +1,45 @@
+"""Create an annotation project of pairs that a page or a program chose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.core.errors import InputError
+from assay.judging.annotation.arrangement import arrange_pairs
+from assay.judging.annotation.project import AnnotationProject, Grade, ProjectPair
+from assay.store.annotation import AnnotationProjects, ProjectContents
+from assay.store.store import Store
+from assay.workflows.label_sources import SourceTables, read_document_fields, read_query_fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsProject:
+    """A new annotation project of chosen pairs; what raters read comes from what the store has."""
+
+    name: str
+    pairs: Sequence[ProjectPair]
+    grades: Sequence[Grade]
+    per_pair: int = 1
+    guidelines: str = ""
+    note: str = ""
+
+
+def create_pairs_project(store: Store, request: PairsProject, tables: SourceTables) -> AnnotationProject:
+    """Create the project; a text that the store does not have is left out."""
+    if not request.pairs:
+        raise InputError("expected pairs to judge, found none")
+    pairs = arrange_pairs(request.pairs, (), 0, 0)
+    queries = list(dict.fromkeys(pair.query_id for pair in pairs))
+    documents = list(dict.fromkeys(pair.doc_id for pair in pairs))
+    project = AnnotationProject(
+        name=request.name.strip(),
+        grades=tuple(sorted(request.grades)),
+        per_pair=request.per_pair,
+        guidelines=request.guidelines,
+        note=request.note,
+    )
+    contents = ProjectContents(
+        pairs, read_query_fields(store, tables, queries), read_document_fields(store, tables, documents)
+    )
+    return AnnotationProjects(store).create(project, contents)

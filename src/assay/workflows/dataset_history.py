@@ -1,0 +1,202 @@
+"""One evaluation set: its versions, their differences, who used them, their faults and their pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from assay.core.errors import InputError
+from assay.core.records import DatasetVersion, Experiment
+from assay.core.tables import Qrels
+from assay.judging.annotation.progress import ProjectProgress
+from assay.stats import Estimate
+from assay.stats.intervals import estimate_mean
+from assay.store.annotation import AnnotationProjects
+from assay.store.annotation_decisions import read_pair_ids
+from assay.store.annotation_labels import read_progress
+from assay.store.datasets import DatasetVersions
+from assay.store.store import Store
+from assay.workflows.dataset_check import CheckDatasetRequest, DatasetCheck, check_dataset
+from assay.workflows.dataset_versions import (
+    PREFIX,
+    DatasetDifference,
+    DiffDatasetsRequest,
+    diff_dataset_versions,
+)
+from assay.workflows.evaluation_sets import EvaluationSetFiles
+from assay.workflows.stored_runs import has_rankings, read_rankings
+from assay.workflows.stores import open_existing_store
+
+TABS = ("diff", "coverage", "checks", "pools")
+JUDGED_DEPTH = 10
+_MOST_EXPERIMENTS = 50  # whose judged shares are computed
+_MOST_ROWS = 50  # of each kind in a difference
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetHistoryRequest:
+    """An evaluation set, the version to look at, and what to show of it."""
+
+    name: str
+    version: str = ""  # the beginning of a digest; empty: the newest
+    against: str = ""  # the version to compare with; empty: the parent
+    tab: str = "diff"
+    store: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.tab not in TABS:
+            raise InputError(f"expected one of {', '.join(TABS)} as the tab, found {self.tab!r}")
+
+
+@dataclass(frozen=True)
+class ExperimentCoverage:
+    """Which version an experiment was scored by, and how much of its top a version has judged."""
+
+    experiment: Experiment
+    version: str | None  # the label; None: other judgments
+    judged: Estimate | None  # the mean share over queries; None: the rankings were not kept
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the coverage as plain data."""
+        names = {"experiment": self.experiment.id, "name": self.experiment.name}
+        at = self.experiment.at.isoformat()
+        judged = None if self.judged is None else self.judged.to_dict()
+        return {**names, "at": at, "version": self.version, f"judged@{JUDGED_DEPTH}": judged}
+
+
+@dataclass(frozen=True)
+class DatasetPool:
+    """An annotation project with pairs of the queries of a version."""
+
+    progress: ProjectProgress
+    pairs: int  # of queries of the version
+    labelled: int  # pairs that the version has labels of
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pool as plain data."""
+        return {"pairs_of_queries": self.pairs, "labelled": self.labelled, **self.progress.to_dict()}
+
+
+@dataclass(frozen=True)
+class DatasetHistory:
+    """The versions of an evaluation set, and one view of one of them."""
+
+    versions: Sequence[DatasetVersion]  # the newest first
+    version: DatasetVersion
+    tab: str
+    diff: DatasetDifference | None = None  # None: nothing to compare with
+    coverage: Sequence[ExperimentCoverage] = ()
+    check: DatasetCheck | None = None
+    pools: Sequence[DatasetPool] = ()
+    uses: Mapping[str, int] | None = None  # experiments by the digest of a version
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the history as plain data."""
+        views: dict[str, Any] = {
+            "diff": None if self.diff is None else self.diff.to_dict(),
+            "coverage": [row.to_dict() for row in self.coverage],
+            "checks": None if self.check is None else self.check.to_dict(),
+            "pools": [pool.to_dict() for pool in self.pools],
+        }
+        return {
+            "versions": [version.to_dict() for version in self.versions],
+            "version": self.version.label,
+            "experiments": dict(self.uses or {}),
+            "tab": self.tab,
+            self.tab: views[self.tab],
+        }
+
+
+def show_dataset(request: DatasetHistoryRequest) -> DatasetHistory:
+    """Return the versions of an evaluation set and one view of one of them."""
+    with open_existing_store(request.store) as store:
+        known = DatasetVersions(store)
+        reference = f"{request.name}@{request.version}" if request.version else request.name
+        version = known.get(reference)
+        versions = known.find(version.name)
+        uses = _count_uses(store, versions)
+        if request.tab == "coverage":
+            rows = _measure_coverage(store, versions, version)
+            return DatasetHistory(versions, version, request.tab, coverage=rows, uses=uses)
+        if request.tab == "pools":
+            return DatasetHistory(versions, version, request.tab, pools=_pools(store, version), uses=uses)
+    if request.tab == "checks":
+        files = EvaluationSetFiles(source=f"{PREFIX}{version.label}", store=request.store)
+        check = check_dataset(CheckDatasetRequest(files=files))
+        return DatasetHistory(versions, version, request.tab, check=check, uses=uses)
+    return DatasetHistory(versions, version, request.tab, diff=_diff(version, request), uses=uses)
+
+
+def _diff(version: DatasetVersion, request: DatasetHistoryRequest) -> DatasetDifference | None:
+    other = request.against or version.parent
+    if other is None:
+        return None
+    first, second = f"{PREFIX}{version.name}@{other}", f"{PREFIX}{version.label}"
+    return diff_dataset_versions(
+        DiffDatasetsRequest(first=first, second=second, limit=_MOST_ROWS, store=request.store)
+    )
+
+
+def _count_uses(store: Store, versions: Sequence[DatasetVersion]) -> dict[str, int]:
+    """Return how many experiments were scored by the labels of each version, by its digest."""
+    used: dict[str, int] = {}
+    for experiment in store.list():
+        digest = experiment.digests.get("qrels", "")
+        used[digest] = used.get(digest, 0) + 1
+    return {version.digest: used.get(version.digests.get("qrels", "-"), 0) for version in versions}
+
+
+def _measure_coverage(
+    store: Store, versions: Sequence[DatasetVersion], version: DatasetVersion
+) -> list[ExperimentCoverage]:
+    """Return the experiments that used a version, or whose kept rankings have queries of this one."""
+    labels = {v.digests["qrels"]: v.label for v in reversed(versions) if "qrels" in v.digests}
+    judged = _judged_pairs(store, version)
+    shares: dict[str, Estimate] = {}
+    rows = []
+    for experiment in store.list(limit=_MOST_EXPERIMENTS):
+        used = labels.get(experiment.digests.get("qrels", ""))
+        share = None
+        if judged is not None and has_rankings(store, experiment):
+            digest = experiment.digests["rankings"]
+            if digest not in shares:
+                shares[digest] = _judged_share(read_rankings(store, experiment).frame, judged)
+            share = shares[digest]
+        if used is not None or (share is not None and share.n):
+            rows.append(ExperimentCoverage(experiment, used, share))
+    return rows
+
+
+def _judged_pairs(store: Store, version: DatasetVersion) -> pl.DataFrame | None:
+    qrels = DatasetVersions(store).tables(version).get("qrels")
+    assert qrels is None or isinstance(qrels, Qrels)
+    return None if qrels is None else qrels.frame.select("query_id", "doc_id", is_judged=pl.lit(1.0))
+
+
+def _judged_share(rankings: pl.DataFrame, judged: pl.DataFrame) -> Estimate:
+    """Return the mean share of judged documents in the top of the judged queries."""
+    top = rankings.filter(pl.col("rank") <= JUDGED_DEPTH).join(
+        judged.select("query_id").unique(), on="query_id", how="semi"
+    )
+    joined = top.join(judged, on=["query_id", "doc_id"], how="left")
+    shares = joined.group_by("query_id").agg(pl.col("is_judged").fill_null(0.0).mean())
+    values = shares["is_judged"].to_numpy().astype(np.float64)
+    return estimate_mean(values, bounds=(0.0, 1.0)) if len(values) else Estimate(None, None, None, 0.95, 0)
+
+
+def _pools(store: Store, version: DatasetVersion) -> list[DatasetPool]:
+    """Return the annotation projects with pairs of the queries of a version."""
+    judged = _judged_pairs(store, version)
+    pairs = set() if judged is None else set(judged.select("query_id", "doc_id").rows())
+    queries = {query for query, _ in pairs}
+    pools = []
+    for project in AnnotationProjects(store).find():
+        own = [pair for pair in read_pair_ids(store.database, project) if pair[0] in queries]
+        if own:
+            labelled = sum(pair in pairs for pair in own)
+            pools.append(DatasetPool(read_progress(store.database, project), len(own), labelled))
+    return pools
