@@ -34,6 +34,16 @@ class Rankings:
         rows = self.frame.filter(pl.col("query_id") == query_id).sort("rank")
         return rows["doc_id"].to_list()
 
+    def to_dict(self) -> dict[str, list[str]]:
+        """Return the documents of each query, best first.
+
+        >>> Rankings(pl.DataFrame({"query_id": ["q", "q"], "rank": [2, 1], "doc_id": ["b", "a"]})).to_dict()
+        {'q': ['a', 'b']}
+        """
+        ordered = self.frame.sort("query_id", "rank")
+        groups = ordered.group_by("query_id", maintain_order=True).agg("doc_id")
+        return dict(zip(groups["query_id"], groups["doc_id"].to_list(), strict=True))
+
     @cached_property
     def digest(self) -> str:
         """The digest of the content: the same rows in any order have the same digest."""

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, insert, select, text
 from assay.core.errors import InputError
 from assay.core.rankings import Rankings
 from assay.core.records import Experiment
-from assay.core.tables import Documents, Qrels, Queries
+from assay.core.tables import Documents, Qrels, Queries, Scores
 from assay.store.record_rows import insert_missing
 from assay.store.records import batches
 from assay.store.schema import document_texts, system_numbers
@@ -32,6 +32,7 @@ class ShownTables:
     queries: Queries | None = None
     documents: Documents | None = None  # only those in the rankings are kept
     with_texts: bool = True  # else queries are kept without their texts
+    losses: Scores | None = None  # of relevant documents by stage, as `stored_losses` writes them
 
 
 def put_shown_tables(store: Store, tables: ShownTables) -> dict[str, str]:
@@ -45,6 +46,8 @@ def put_shown_tables(store: Store, tables: ShownTables) -> dict[str, str]:
     for role, table in files.items():
         if table is not None and len(table) and _put_table(store, table):
             digests[role] = table.digest
+    if tables.losses is not None:
+        digests["losses"] = store.tables.put(tables.losses)
     if tables.documents is not None and tables.rankings is not None:
         digests["documents"] = tables.documents.digest
         put_texts(store, tables.documents, tables.rankings.frame["doc_id"].unique().to_list())
@@ -121,6 +124,16 @@ def _read_rows(store: Store, digest: str | None, query_id: str) -> pl.DataFrame 
     if digest is None or not store.tables.has(digest):
         return None
     return store.tables.rows_of(digest, query_id)
+
+
+def read_rankings(store: Store, experiment: Experiment) -> Rankings | None:
+    """The first documents of every query of an experiment; None if they are not kept."""
+    digest = experiment.digests.get("rankings")
+    if digest is None or not store.tables.has(digest):
+        return None
+    table = table_from_parquet(Rankings, store.tables.read(digest))
+    assert isinstance(table, Rankings)
+    return table
 
 
 def read_qrels(store: Store, experiment: Experiment) -> Qrels | None:

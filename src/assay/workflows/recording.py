@@ -11,7 +11,7 @@ from assay.core.errors import InputError
 from assay.core.groups import RunBlocks
 from assay.core.recorded_run import RecordedRun, TopDocuments
 from assay.core.score_order import ScoreOrder
-from assay.core.tables import Documents, Qrels, Queries
+from assay.core.tables import Documents, Qrels, Queries, Scores
 from assay.evaluation import Evaluation
 from assay.workflows.inputs import Tables
 from assay.workflows.settings import PROJECT_FILE
@@ -52,6 +52,7 @@ class Recording:
     latency: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
     result: Mapping[str, Any] | None = None
+    losses: Scores | None = None  # of relevant documents by stage
 
 
 class SavedExperiment(NamedTuple):

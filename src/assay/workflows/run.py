@@ -17,6 +17,7 @@ from assay.views.compare import comparisons_dict
 from assay.workflows.latency_objective import check_slo, slo_dict
 from assay.workflows.recording import Recording
 from assay.workflows.settings import PROJECT_FILE
+from assay.workflows.stored_losses import losses_table
 from assay.workflows.system_run import SystemRun, run_system
 from assay.workflows.systems import (
     DEFAULT_FOLDER,
@@ -121,6 +122,7 @@ class RunResult:
             configuration=system.configuration,
             latency={name: ms for name, ms in percentiles.items() if ms is not None},
             figures=system.figures,
+            losses=None if system.losses is None else losses_table(system.losses),
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -65,6 +65,7 @@ def _shown_tables(recording: Recording, with_texts: bool) -> ShownTables:
         queries=recording.queries,
         documents=recording.documents if with_texts else None,
         with_texts=with_texts,
+        losses=recording.losses,
     )
 
 
