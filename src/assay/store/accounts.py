@@ -2,78 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, update
 
+from assay.core.accounts import Account, ApiToken, Session
 from assay.core.errors import InputError
 from assay.store.annotation_rows import from_microseconds, to_microseconds
 from assay.store.database import Database
 from assay.store.schema import accounts, api_tokens, sessions
 
 _ID_LENGTH = 12  # of the digest: enough to name a session or a token, useless to log in
-
-
-@dataclass(frozen=True)
-class Account:
-    """A person or a program that uses the dashboard."""
-
-    name: str
-    role: str
-    created_at: datetime
-    has_password: bool = False
-    subject: str | None = None  # who the OIDC provider says it is
-    disabled_at: datetime | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON of the account, without anything that helps to log in."""
-        return {
-            "name": self.name,
-            "role": self.role,
-            "created_at": self.created_at.isoformat(),
-            "has_password": self.has_password,
-            "has_oidc": self.subject is not None,
-            "disabled_at": self.disabled_at and self.disabled_at.isoformat(),
-        }
-
-
-@dataclass(frozen=True)
-class Session:
-    """A login that is open."""
-
-    id: str
-    account: str
-    created_at: datetime
-    seen_at: datetime
-    expires_at: datetime
-    address: str
-    agent: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON of the session."""
-        times = ("created_at", "seen_at", "expires_at")
-        return {**vars(self), **{name: getattr(self, name).isoformat() for name in times}}
-
-
-@dataclass(frozen=True)
-class ApiToken:
-    """What a program sends instead of a password, without the secret itself."""
-
-    id: str
-    account: str
-    label: str
-    role: str
-    created_at: datetime
-    expires_at: datetime
-    used_at: datetime | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON of the token."""
-        times = {name: getattr(self, name) for name in ("created_at", "expires_at", "used_at")}
-        return {**vars(self), **{name: at and at.isoformat() for name, at in times.items()}}
 
 
 def digest_secret(secret: str) -> str:
@@ -135,11 +76,11 @@ class Accounts:
         The last enabled admin stays one: otherwise nobody could admit anybody.
         """
         with self.database.write_transaction() as connection:
+            had_admin = _has_admin(connection)
             statement = update(accounts).where(accounts.c.name == name).values(**values)
             if not connection.execute(statement).rowcount:
                 raise InputError(f"there is no account {name!r} (assay serve users list)")
-            is_demotion = values.get("role", "admin") != "admin" or values.get("disabled_at") is not None
-            if is_demotion and not _has_admin(connection):
+            if had_admin and not _has_admin(connection):
                 raise InputError(f"{name} is the last admin: make another account admin first")
             if ends_sessions:
                 connection.execute(delete(sessions).where(sessions.c.account == name))

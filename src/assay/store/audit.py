@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import insert, select
 
+from assay.core.accounts import AuditEntry
 from assay.store.annotation_rows import from_microseconds, to_microseconds
 from assay.store.database import Database
 from assay.store.schema import audit_log
 
 _MAX_CHARACTERS = 500  # of a text that comes from a request
-
-
-@dataclass(frozen=True)
-class AuditEntry:
-    """One thing that somebody did, or tried."""
-
-    at: datetime
-    account: str  # empty: nobody was logged in
-    action: str  # such as `login`, or the method and the address of a change
-    target: str  # whom or what it concerned
-    result: str  # done, or why not
-    address: str  # of the machine it came from; `terminal`: by a command of this machine
-    id: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON of the entry."""
-        return {**vars(self), "at": self.at.isoformat()}
 
 
 def add_entry(

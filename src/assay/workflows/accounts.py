@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from assay.core.accounts import Account, ApiToken, AuditEntry, Session
 from assay.core.errors import InputError
-from assay.store.accounts import Account, Accounts, ApiToken, ApiTokens, Session, Sessions
-from assay.store.audit import AuditEntry, add_entry, list_entries
+from assay.store.accounts import Accounts, ApiTokens, Sessions
+from assay.store.audit import add_entry, list_entries
 from assay.store.store import Store
 from assay.workflows.passwords import check_password, hash_password
 from assay.workflows.serve_settings import ROLES

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from assay.core.accounts import Account
 from assay.core.errors import InputError
-from assay.store.accounts import Account, Accounts, ApiTokens, Sessions
+from assay.store.accounts import Accounts, ApiTokens, Sessions
 from assay.store.audit import add_entry
 from assay.store.store import Store
 from assay.workflows.accounts import account_name, is_account_name
