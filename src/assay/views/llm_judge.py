@@ -25,6 +25,11 @@ _STATUS = {
     "undecided": "is not shown to hold: the threshold lies within the interval, or the figure is undefined",
 }
 _NO_BETTER_THAN_CHANCE = "the labels agree with people no better than chance: do not use them"
+_ORDER_ONLY = "exact grades agree with people no better than chance; high and low grades do (weighted κ)"
+_COMBINE = (
+    "a mean of these labels alone is biased and its interval is wrong: combine them with labels of people "
+    "(assay judge estimate)"
+)
 
 
 def describe_estimate(estimate: WorkEstimate) -> str:
@@ -143,22 +148,26 @@ def _agreement_section(worth: JudgeWorth) -> Section:
 
 
 def _warnings(worth: JudgeWorth) -> list[str]:
-    kappa, warnings = worth.agreement.kappa, []
-    if kappa.value is None:
+    agreement, warnings = worth.agreement, []
+    kappas = (agreement.kappa, agreement.kappa_linear, agreement.kappa_quadratic)
+    if agreement.kappa.value is None:
         warnings.append("κ is undefined: the labels of the model, or those of people, do not vary")
-    elif kappa.low is None or kappa.low <= 0:
+    elif not any(map(_is_above_chance, kappas)):
         warnings.append(_NO_BETTER_THAN_CHANCE)
-    elif kappa.value < 0.4:
-        warnings.append(
-            "a mean of these labels alone is biased and its interval is wrong: combine them with labels of "
-            "people (assay judge estimate)"
-        )
+    elif not _is_above_chance(agreement.kappa):
+        warnings.append(_ORDER_ONLY)
+    if agreement.kappa.value is not None and agreement.kappa.value < 0.4:
+        warnings.append(_COMBINE)
     for name, family in worth.shared_families.items():
         warnings.append(
             f"warning: the judge and the judged model {name} are of one family ({family}): a judge favours "
             "its own family, so its order of systems is no evidence"
         )
     return warnings
+
+
+def _is_above_chance(kappa: Estimate) -> bool:
+    return kappa.low is not None and kappa.low > 0
 
 
 def _cells(estimate: Estimate) -> list[str]:
