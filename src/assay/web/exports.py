@@ -26,8 +26,8 @@ class Table(NamedTuple):
 
 
 def export_parameters(parameters: type[Parameters]) -> type[Parameters]:
-    """Return the parameters of a page with the number of the table to export, from 1."""
-    extra: dict[str, Any] = {"table": (int, 1)}
+    """Return the parameters of a page with the number of the table to export, from 1; 0: the main one."""
+    extra: dict[str, Any] = {"table": (int, 0)}
     return create_model(f"{parameters.__name__}Export", __base__=parameters, **extra)
 
 
@@ -45,12 +45,12 @@ def csv_response(table: Table, path: str) -> Response:
 
 
 def table_of_page(page: str, number: int) -> Table:
-    """Return a table of a page by its place, from 1; InputError if there are not so many."""
+    """Return a table of a page by its place, from 1 (0: the first); InputError if there are not so many."""
     reader = _TableReader()
     reader.feed(page)
-    if not 1 <= number <= len(reader.tables):
-        raise InputError(f"expected a table from 1 to {len(reader.tables)} of this page, found {number}")
-    return _without_empty_columns(reader.tables[number - 1])
+    if not 0 <= number <= len(reader.tables) or not reader.tables:
+        raise InputError(f"this page has {len(reader.tables)} tables to export, found the number {number}")
+    return _without_empty_columns(reader.tables[max(number, 1) - 1])
 
 
 def _without_empty_columns(rows: list[_Row]) -> Table:
@@ -122,7 +122,7 @@ def _clean(text: str) -> str:
     >>> _clean("  −0.25 "), _clean("–"), _clean("a  b")
     ('-0.25', '', 'a b')
     """
-    line = " ".join(text.split())
+    line = " ".join(text.split()).removesuffix(" ↓").removesuffix(" ↑")
     if line == _UNDEFINED:
         return ""
     plain = line.replace(_MINUS, "-")

@@ -60,7 +60,7 @@ const showExports = () => {
     const header = table.closest(".card")?.querySelector(":scope > header");
     if (!header || header.querySelector("a[data-export]") || tables.length === 1) return;
     const link = document.createElement("a");
-    Object.assign(link, { href: exportAddress(index + 1), textContent: "Export", className: "small faint" });
+    Object.assign(link, { href: "exportAll" in table.dataset ? frame.href : exportAddress(index + 1), textContent: "Export", className: "small faint" });
     link.dataset.export = "";
     link.setAttribute("aria-label", `Export ${header.querySelector("h2")?.textContent ?? "the table"}`);
     link.download = "";
@@ -112,3 +112,20 @@ const reachScrolling = () => {
 addEventListener("resize", reachScrolling);
 document.addEventListener("htmx:afterSettle", reachScrolling);
 reachScrolling();
+
+// What the server refused is said where the person acted; the page stays as it is.
+document.addEventListener("htmx:responseError", (event) => {
+  const { xhr } = event.detail;
+  const login = xhr.getResponseHeader("HX-Redirect");
+  if (xhr.status === 401 && login) { location.href = `${login}?next=${encodeURIComponent(location.pathname + location.search)}`; return; }
+  const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
+  const words = page.querySelector("main p")?.textContent ?? JSON.parse(xhr.responseText || "{}").error ?? "";
+  byId("refused")?.remove();
+  const note = document.createElement("p");
+  note.id = "refused";
+  note.className = "note";
+  note.setAttribute("role", "alert");
+  note.textContent = words || "The server did not answer as expected: reload the page";
+  byId("main").prepend(note);
+  note.scrollIntoView({ block: "nearest" });
+});
