@@ -58,7 +58,7 @@ def _add_page(app: FastAPI, page: Page) -> None:
 
     def export(request: Request, values: Annotated[Any, Query()]) -> Response:
         context, own = context_of(request, page.role), without_table(values, parameters)
-        if page.export is not None and values.table == 1:
+        if page.export is not None and not values.table:
             return csv_response(Table(*page.export(context, _with_path(request, own))), request.url.path)
         shown = show(request, own)
         return csv_response(table_of_page(bytes(shown.body).decode(), values.table), request.url.path)
