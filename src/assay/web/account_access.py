@@ -73,12 +73,16 @@ class AccountRequests:
         request.scope.setdefault("state", {})["identity"] = identity
         seconds = self.access.limits.seconds_until_request(identity.name if identity else address_of(request))
         if seconds:
-            return error_response(
-                request, 429, f"too many requests: try again in {seconds} s", {"Retry-After": str(seconds)}
-            )
+            return self._refuse_often(request, seconds)
         if request.url.path in _OPEN_PATHS or request.url.path.startswith("/static/"):
             return None
         return self._ask_to_log_in(request) if identity is None else self._refuse_change(request, identity)
+
+    def _refuse_often(self, request: Request, seconds: int) -> Response | None:
+        if not seconds:
+            return None
+        message = f"too many requests: try again in {seconds} s"
+        return error_response(request, 429, message, {"Retry-After": str(seconds)})
 
     def _identify(self, request: Request) -> Identity | None:
         """Return who sends a request: by the token if there is one, else by the session."""
@@ -113,6 +117,12 @@ class AccountRequests:
         token = request.headers.get(CSRF_HEADER, "")
         if is_cross_site(request) or not is_same(token, self.access.csrf_token(request)):
             return error_response(request, 403, NO_TOKEN)
+        if (
+            path == "/account/password"
+        ):  # it asks for the present one: not for a guesser with a stolen session
+            return self._refuse_often(
+                request, self.access.limits.seconds_until_login(identity.name, address_of(request))
+            )
         return None
 
     def _note(self, request: Request, status: int) -> None:

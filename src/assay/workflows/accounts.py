@@ -13,7 +13,7 @@ from assay.core.errors import InputError
 from assay.store.accounts import Accounts, ApiTokens, Sessions
 from assay.store.audit import add_entry, list_entries
 from assay.store.store import Store
-from assay.workflows.passwords import check_password, hash_password
+from assay.workflows.passwords import check_password, hash_password, is_password
 from assay.workflows.serve_settings import ROLES
 from assay.workflows.store_location import store_url
 from assay.workflows.stores import open_existing_store
@@ -62,6 +62,13 @@ class PasswordRequest(AccountRequest):
     """An account and its new password."""
 
     password: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePasswordRequest(PasswordRequest):
+    """The new password of the own account, and the one that it has."""
+
+    current: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +199,24 @@ def set_password(request: PasswordRequest) -> Account:
     return account
 
 
+def change_own_password(request: ChangePasswordRequest) -> Account:
+    """Change the own password, which needs the present one; all sessions end."""
+    with open_existing_store(request.store) as store:
+        kept = Accounts(store.database).password_hash(_existing(request.name))
+        if not is_password(kept, request.current):
+            result = "wrong present password"
+            add_entry(
+                store.database,
+                request.actor.account,
+                "set password",
+                request.name,
+                result,
+                request.actor.address,
+            )
+            raise InputError("the present password is wrong; nothing was changed")
+    return set_password(request)
+
+
 def disable_account(request: AccountRequest) -> Account:
     """Close an account: its sessions end and its tokens no longer work."""
     with open_existing_store(request.store) as store:
@@ -213,6 +238,16 @@ def list_people(store: str | None = None) -> People:
     with open_existing_store(store) as opened:
         database = opened.database
         return People(Accounts(database).list(), Sessions(database).list(), ApiTokens(database).list())
+
+
+def list_own(name: str, store: str | None = None) -> People:
+    """Return an account with its own sessions and tokens."""
+    people = list_people(store)
+    return People(
+        [account for account in people.accounts if account.name == name],
+        [session for session in people.sessions if session.account == name],
+        [token for token in people.tokens if token.account == name],
+    )
 
 
 def create_token(request: TokenRequest) -> CreatedToken:

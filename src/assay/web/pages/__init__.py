@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from assay.web.page import PageModule
 from assay.web.pages import (
+    account,
     agreement,
     annotate,
+    audit,
     compare,
     datasets,
     experiment,
@@ -14,6 +16,7 @@ from assay.web.pages import (
     index_findings,
     indexes,
     judges,
+    people,
     query,
 )
 
@@ -29,4 +32,7 @@ MODULES: Sequence[PageModule] = (
     annotate,
     agreement,
     judges,
+    people,
+    account,
+    audit,
 )
