@@ -128,7 +128,8 @@ class AccountRequests:
     def _note(self, request: Request, status: int) -> None:
         """Add a change to the audit log, unless the workflow that made it has done so."""
         path, identity = request.url.path, identity_of(request)
-        if status < 400 and path.startswith(_NOTED_BY_WORKFLOW):
+        is_login_attempt = path == "/login" and status in (401, 429)
+        if is_login_attempt or (status < 400 and path.startswith(_NOTED_BY_WORKFLOW)):
             return
         result = "done" if status < 400 else f"refused ({status})"
         name, address = (identity.name if identity else ""), address_of(request)
