@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from assay.judging.agreement import AgreementReport
 from assay.judging.agreement.coefficients import Agreement
+from assay.judging.dataset_diff import DatasetDiff
 from assay.stats import Estimate
 from assay.views.agreement_notes import GUIDES_BAR
 from assay.views.numbers import format_estimate, format_percent, format_signed
@@ -20,6 +21,9 @@ COEFFICIENTS = (
     "AC2 linear",
     "AC2 quadratic",
 )
+
+
+_NOUNS = {"queries": "queries", "qrels": "labels", "documents": "documents", "judgments": "judgments"}
 
 
 def list_coefficients(agreement: Agreement) -> list[tuple[str, Estimate]]:
@@ -54,7 +58,11 @@ def judge_kappa(kappa: Estimate) -> str:
 
 def title_agreement(report: AgreementReport) -> str:
     """Return how far raters agree, in a few words."""
-    words = {"passed": "Raters agree", "failed": "Raters differ too often", "open": "Agreement is open"}
+    words = {
+        "passed": "The raters agree",
+        "failed": "The raters differ more than guides allow",
+        "open": "It is open whether the raters agree as well as guides ask",
+    }
     if not report.has_overlap:
         return "No two raters labelled the same pair"
     return words[judge_kappa(main_kappa(report))]
@@ -73,13 +81,35 @@ def describe_model_labels(report: AgreementReport) -> str:
 
 
 def title_model_labels(report: AgreementReport) -> str:
-    """Return in which direction a model errs, in a few words."""
+    """Return whether a model agrees with people, and in which direction it errs, in a few words."""
     bias = report.rater_summaries[0].bias
+    start = {"passed": "The model agrees with people", "failed": "The model differs from people"}.get(
+        judge_kappa(main_kappa(report)), "It is open whether the model agrees with people"
+    )
     if bias.low is not None and bias.low > 0:
-        return "The model grades higher than people"
+        return f"{start}; it grades higher"
     if bias.high is not None and bias.high < 0:
-        return "The model grades lower than people"
-    return "The model is not shown to grade higher or lower than people"
+        return f"{start}; it grades lower"
+    return start
+
+
+def describe_changes(diff: DatasetDiff) -> str:
+    """Return which tables of an evaluation set differ, in one sentence.
+
+    >>> from assay.judging.dataset_diff import TableDiff
+    >>> describe_changes({"qrels": TableDiff([("q", "d")], [], [], 3), "queries": TableDiff([], [], [], 2)})
+    'Labels: 1 added; the rest is the same'
+    """
+    parts = []
+    for role, table in diff.items():
+        counts = table.to_dict(0)["counts"]
+        shown = [f"{counts[kind]:,} {kind}" for kind in ("added", "dropped", "changed") if counts[kind]]
+        parts += [f"{_NOUNS[role]}: {', '.join(shown)}"] * bool(shown)
+    if not parts:
+        return "Both versions have the same content"
+    rest = ["the rest is the same"] * (len(parts) < len(diff))
+    sentence = "; ".join([*parts, *rest])
+    return sentence[:1].upper() + sentence[1:]
 
 
 def describe_coverage(label: str, versions: Sequence[str | None]) -> str:

@@ -10,23 +10,20 @@ import numpy as np
 import polars as pl
 
 from assay.core.errors import InputError
+from assay.core.judgments import Judgments
 from assay.core.records import DatasetVersion, Experiment
-from assay.core.tables import Qrels
+from assay.core.tables import Qrels, Queries
 from assay.judging.annotation.progress import ProjectProgress
+from assay.judging.dataset_diff import diff_datasets
 from assay.stats import Estimate
 from assay.stats.intervals import estimate_mean
 from assay.store.annotation import AnnotationProjects
 from assay.store.annotation_decisions import read_pair_ids
 from assay.store.annotation_labels import read_progress
-from assay.store.datasets import DatasetVersions
+from assay.store.datasets import DatasetTable, DatasetVersions
 from assay.store.store import Store
 from assay.workflows.dataset_check import CheckDatasetRequest, DatasetCheck, check_dataset
-from assay.workflows.dataset_versions import (
-    PREFIX,
-    DatasetDifference,
-    DiffDatasetsRequest,
-    diff_dataset_versions,
-)
+from assay.workflows.dataset_versions import PREFIX, DatasetDifference, open_tables
 from assay.workflows.evaluation_sets import EvaluationSetFiles
 from assay.workflows.stored_runs import has_rankings, read_rankings
 from assay.workflows.stores import open_existing_store
@@ -82,13 +79,26 @@ class DatasetPool:
 
 
 @dataclass(frozen=True)
+class VersionDifference:
+    """What differs between two versions, with the grades and the query texts of its rows."""
+
+    difference: DatasetDifference
+    grades: Mapping[tuple[str, ...], float | None]  # of added and dropped rows, by their key
+    texts: Mapping[str, str]  # of queries
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the difference as plain data, as `assay dataset diff --format json` prints it."""
+        return self.difference.to_dict()
+
+
+@dataclass(frozen=True)
 class DatasetHistory:
     """The versions of an evaluation set, and one view of one of them."""
 
     versions: Sequence[DatasetVersion]  # the newest first
     version: DatasetVersion
     tab: str
-    diff: DatasetDifference | None = None  # None: nothing to compare with
+    diff: VersionDifference | None = None  # None: nothing to compare with
     coverage: Sequence[ExperimentCoverage] = ()
     check: DatasetCheck | None = None
     pools: Sequence[DatasetPool] = ()
@@ -131,14 +141,42 @@ def show_dataset(request: DatasetHistoryRequest) -> DatasetHistory:
     return DatasetHistory(versions, version, request.tab, diff=_diff(version, request), uses=uses)
 
 
-def _diff(version: DatasetVersion, request: DatasetHistoryRequest) -> DatasetDifference | None:
+def _diff(version: DatasetVersion, request: DatasetHistoryRequest) -> VersionDifference | None:
     other = request.against or version.parent
     if other is None:
         return None
-    first, second = f"{PREFIX}{version.name}@{other}", f"{PREFIX}{version.label}"
-    return diff_dataset_versions(
-        DiffDatasetsRequest(first=first, second=second, limit=_MOST_ROWS, store=request.store)
-    )
+    first, before = open_tables(f"{PREFIX}{version.name}@{other}", request.store)
+    second, after = open_tables(f"{PREFIX}{version.label}", request.store)
+    difference = DatasetDifference(first, second, diff_datasets(before, after), _MOST_ROWS)
+    shown = {
+        key
+        for table in difference.diff.values()
+        for key in (*table.added[:_MOST_ROWS], *table.dropped[:_MOST_ROWS])
+    }
+    grades = _grades_of(before, shown) | _grades_of(after, shown)
+    return VersionDifference(difference, grades, _texts_of(before) | _texts_of(after))
+
+
+def _grades_of(
+    tables: Mapping[str, DatasetTable], keys: set[tuple[str, ...]]
+) -> dict[tuple[str, ...], float | None]:
+    """Return the grades of labels and judgments by their key."""
+    grades: dict[tuple[str, ...], float | None] = {}
+    for role, width in (("qrels", 2), ("judgments", 3)):
+        table = tables.get(role)
+        if isinstance(table, Qrels | Judgments):
+            names = ["query_id", "doc_id", "judge"][:width]
+            rows = table.frame.select(*names, "grade").iter_rows()
+            grades |= {row[:width]: row[width] for row in rows if row[:width] in keys}
+    return grades
+
+
+def _texts_of(tables: Mapping[str, DatasetTable]) -> dict[str, str]:
+    queries = tables.get("queries")
+    if not isinstance(queries, Queries) or "text" not in queries.columns:
+        return {}
+    pairs = zip(queries.ids, queries.columns["text"], strict=True)
+    return {query: str(text) for query, text in pairs if text}
 
 
 def _count_uses(store: Store, versions: Sequence[DatasetVersion]) -> dict[str, int]:

@@ -186,8 +186,9 @@ class LabelSet:
 
 def open_label_set(store: Store, reference: str) -> LabelSet:
     """Return one grade for each pair: of one judge (SOURCE#JUDGE), of qrels, or the vote of all judges."""
-    source, _, judge = reference.partition(JUDGE_MARK)
+    source, mark, judge = reference.partition(JUDGE_MARK)
     tables = open_label_source(store, source)
+    reference = f"{tables.reference}{mark}{judge}"
     if judge:
         return LabelSet(reference, tables, _labels_of_judge(tables, judge))
     if tables.qrels is not None:

@@ -32,6 +32,8 @@ from assay.workflows.stored_agreement import (
 _MOST_RATERS = 24  # in the matrix
 _MOST_SLICES = 40
 _HEAT_STEPS = 10
+_TERMINAL_NOTES = ("suspicious", "see whether")  # shown elsewhere, or about options of the command
+UNIT_AXIS = (-0.02, 1.02)  # points at 0 and 1 are not cut
 
 
 class AgreementParameters(Parameters):
@@ -111,7 +113,8 @@ def present(context: Context, value: StoredAgreement, parameters: AgreementParam
         "state": judge_kappa(kappa),
         "title": title_agreement(report),
         "evidence": notes[0] if notes else "",
-        "notes": [note for note in notes[1:] if not note.startswith("suspicious")],
+        "notes": [note for note in notes[1:] if not note.startswith(_TERMINAL_NOTES)],
+        "unit": UNIT_AXIS,
         "suspicious": [describe_suspicion(pair) for pair in report.suspicious],
         "coefficients": list_coefficients(report.agreement),
         "bias_axis": _bias_axis([summary.bias for summary in report.rater_summaries]),

@@ -9,17 +9,16 @@ from assay.core.records import DatasetVersion
 from assay.judging.checks import ERROR, WARNING
 from assay.judging.dataset_diff import Change
 from assay.views.dataset_check import describe_check_counts
-from assay.views.datasets import describe_dataset_diff
-from assay.views.stored_labels import describe_coverage
+from assay.views.stored_labels import describe_changes, describe_coverage
 from assay.web.page import Action, Context, Page, Parameters, View
 from assay.workflows.dataset_history import (
     TABS,
     DatasetHistory,
     DatasetHistoryRequest,
+    VersionDifference,
     show_dataset,
 )
 from assay.workflows.dataset_versions import (
-    DatasetDifference,
     DatasetList,
     ListDatasetsRequest,
     list_datasets,
@@ -91,6 +90,7 @@ def present_dataset(context: Context, value: DatasetHistory, parameters: Dataset
         "recipe": flatten_recipe(version.recipe),
         "summary": _summarize(value),
         "tables": [] if value.diff is None else _diff_tables(value.diff),
+        "texts": {} if value.diff is None else value.diff.texts,
         "numbers": number_systems([row.experiment.name for row in value.coverage], context.store),
     }
     command = _COMMANDS[value.tab].format(
@@ -118,23 +118,28 @@ def flatten_recipe(recipe: Mapping[str, Any], prefix: str = "") -> list[tuple[st
 def _summarize(value: DatasetHistory) -> dict[str, str]:
     """Return what the tab shows in one sentence, with a state."""
     if value.diff is not None:
-        is_same = not any(value.diff.diff.values())
-        sentence = describe_dataset_diff(value.diff.first, value.diff.second, value.diff.diff)
-        return {"state": "same" if is_same else "open", "title": sentence}
+        difference = value.diff.difference
+        is_same = not any(difference.diff.values())
+        return {
+            "state": "same" if is_same else "open",
+            "title": describe_changes(difference.diff),
+            "evidence": f"{difference.first} → {difference.second}",
+        }
     if value.check is not None:
         check = value.check
         state = "failed" if check.severities[ERROR] else "open" if check.severities[WARNING] else "passed"
         return {
             "state": state,
             "title": describe_check_counts(value.version.label, check.counts, check.severities),
+            "evidence": "",
         }
     if value.tab == "coverage" and value.coverage:
         versions = [row.version for row in value.coverage]
-        return {"state": "open", "title": describe_coverage(value.version.label, versions)}
+        return {"state": "open", "title": describe_coverage(value.version.label, versions), "evidence": ""}
     return {}
 
 
-def _diff_tables(difference: DatasetDifference) -> list[dict[str, Any]]:
+def _diff_tables(value: VersionDifference) -> list[dict[str, Any]]:
     """Return the counts and the first rows of each table."""
     return [
         {
@@ -142,18 +147,24 @@ def _diff_tables(difference: DatasetDifference) -> list[dict[str, Any]]:
             "noun": _NOUNS[role],
             "counts": table.to_dict(0)["counts"],
             "rows": [
-                *(_row("changed", change.key, change) for change in table.changed[:_ROWS]),
-                *(_row("added", key) for key in table.added[:_ROWS]),
-                *(_row("dropped", key) for key in table.dropped[:_ROWS]),
+                *map(_changed_row, table.changed[:_ROWS]),
+                *(_row("added", key, value.grades) for key in table.added[:_ROWS]),
+                *(_row("dropped", key, value.grades) for key in table.dropped[:_ROWS]),
             ],
         }
-        for role, table in difference.diff.items()
+        for role, table in value.difference.diff.items()
     ]
 
 
-def _row(kind: str, key: tuple[str, ...], change: Change | None = None) -> dict[str, Any]:
-    is_grade = change is not None and change.field == "grade"
-    return {"kind": kind, "key": key, "change": change, "is_grade": is_grade}
+def _changed_row(change: Change) -> dict[str, Any]:
+    values = {"field": change.field, "before": change.before, "after": change.after}
+    return {"kind": "changed", "key": change.key, "is_grade": change.field == "grade", **values}
+
+
+def _row(kind: str, key: tuple[str, ...], grades: Mapping[tuple[str, ...], float | None]) -> dict[str, Any]:
+    has_grade = key in grades
+    values = {"field": "grade" if has_grade else "", "before": grades.get(key), "after": grades.get(key)}
+    return {"kind": kind, "key": key, "is_grade": has_grade, **values}
 
 
 PAGES = (

@@ -29,6 +29,8 @@ from assay.workflows.system_numbers import number_systems
 
 _MOST_NEXT = 15  # rows of what to judge next
 _HEAT_STEPS = 10
+_AXIS_MARGIN = 0.02  # points at the ends are not cut
+_UNIT_AXIS = (-_AXIS_MARGIN, 1 + _AXIS_MARGIN)
 
 
 class JudgesParameters(Parameters):
@@ -98,6 +100,7 @@ def present(context: Context, value: JudgeComparison, parameters: JudgesParamete
         "next_unit": "" if value.next_labels is None else value.next_labels.unit,
         "slices": value.agreement.slices,
         "texts": value.texts,
+        "unit": _UNIT_AXIS,
     }
     return View("Judges", "assay judge estimate PEOPLE MODEL --run RUN", parts)
 
@@ -176,7 +179,7 @@ def _axis(rows: list[LabelEstimate]) -> tuple[float, float]:
         for end in part[:3]
         if end is not None
     ]
-    return min([0.0, *ends]), max([1.0, *ends])
+    return min([0.0, *ends]) - _AXIS_MARGIN, max([1.0, *ends]) + _AXIS_MARGIN
 
 
 def _next_rows(value: JudgeComparison) -> list[tuple[str, int, float]]:

@@ -1,0 +1,58 @@
+"""A store with labels: two raters of an evaluation set, a model, and experiments with rankings."""
+
+from pathlib import Path
+
+import numpy as np
+
+from assay.workflows.dataset_versions import ImportDatasetRequest, import_dataset
+from tests.web.dashboards import save_experiments
+
+QUERIES, DOCUMENTS = 40, "abx"
+
+
+def save_labels(folder: Path) -> Path:
+    """Save experiments, labels of two raters who differ on some pairs, and labels of a model."""
+    store = save_experiments(folder, QUERIES)
+    rng = np.random.default_rng(0)
+    lines, people, model = ["query_id,doc_id,judge,grade"], [], []
+    for n in range(QUERIES):
+        for doc in DOCUMENTS:
+            truth = 2 * (doc == "a")
+            second = abs(truth - int(n % 5 == 0))
+            lines += [f"q{n},{doc},rater 1,{truth}", f"q{n},{doc},rater 2,{second}"]
+            people += [f"q{n} 0 {doc} {truth}"] * (n % 2)
+            model.append(f"q{n} 0 {doc} {min(2, truth + int(rng.random() < 0.3))}")
+    (folder / "labels.csv").write_text("\n".join(lines))
+    _import(folder, store, "people", people, "labels.csv")
+    _import(folder, store, "model", model)
+    return store
+
+
+def _import(folder: Path, store: Path, name: str, lines: list[str], judgments: str | None = None) -> None:
+    path = folder / f"{name}.qrels"
+    path.write_text("\n".join(lines) + "\n")
+    import_dataset(
+        ImportDatasetRequest(
+            name=name,
+            source=str(path),
+            queries=str(folder / "queries.jsonl"),
+            judgments=None if judgments is None else str(folder / judgments),
+            store=str(store),
+        )
+    )
+
+
+def save_second_version(folder: Path, store: Path, note: str = "") -> None:
+    """Save a version of the labels of people with one label changed, one dropped and one added."""
+    lines = (folder / "people.qrels").read_text().splitlines()
+    lines = [lines[0].replace(" 2", " 1"), *lines[2:], "q0 0 b 1"]
+    (folder / "people2.qrels").write_text("\n".join(lines) + "\n")
+    import_dataset(
+        ImportDatasetRequest(
+            name="people",
+            source=str(folder / "people2.qrels"),
+            queries=str(folder / "queries.jsonl"),
+            note=note,
+            store=str(store),
+        )
+    )
