@@ -102,7 +102,7 @@ def find_stored_failures(request: StoredFailuresRequest) -> StoredFailures | NoE
         return StoredFailures(experiment, listed, None, losses, (), missing)
     columns = _slice_columns(tables.queries)
     measure = str(parse(request.measure))
-    measures = _known_measures(experiment, tables.rankings)
+    measures = _known_measures(experiment, tables.rankings, measure)
     if measure not in measures:
         raise UndecidableError(
             f"{measure} needs more documents than are kept of {experiment.name} ({experiment.id}): "
@@ -177,11 +177,11 @@ def _slice_columns(queries: Queries | None) -> list[str]:
     ]
 
 
-def _known_measures(experiment: Experiment, rankings: Rankings) -> list[str]:
-    """Return the measures of single queries that the kept documents suffice for."""
+def _known_measures(experiment: Experiment, rankings: Rankings, asked: str) -> list[str]:
+    """Return the measures that the kept documents suffice for: stored ones, and the one that is asked for."""
     depth = max(DEFAULT_TOP, _kept_depth(rankings))
     stored = [metric.measure for metric in experiment.metrics if not metric.column]
-    measures = dict.fromkeys([DEFAULT_MEASURE, *stored])
+    measures = dict.fromkeys([DEFAULT_MEASURE, *stored, asked])
     return [name for name in measures if (cutoff := parse(name).depth) is not None and cutoff <= depth]
 
 

@@ -1,0 +1,50 @@
+"""Floors that are dragged in a real browser."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.browser import open_browser, serve
+from tests.web.dashboards import save_experiments
+from tests.web.trials import save_known_trials
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """The page Indexes, whose scripts must not fail."""
+    store = save_experiments(tmp_path_factory.mktemp("indexes"))
+    save_known_trials(store)
+    errors: list[str] = []
+    with serve(store) as address, open_browser() as browser:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.goto(f"{address}/indexes?recall=0.89")
+        yield page
+    assert errors == []
+
+
+def test_dragging_floors_changes_the_choice_and_the_address(page: Page) -> None:
+    title = page.locator("#chosen h2")
+    expect(title).to_contain_text("engines.even")
+    recall = page.locator("input[name=recall]")
+    box = recall.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 10, steps=5)
+    page.mouse.up()
+    expect(title).to_contain_text("engines.exact")
+    expect(page.locator("#trials .win")).to_contain_text("engines.exact")
+    assert "recall=1" in page.url
+    recall.focus()
+    page.keyboard.press("Home")
+    expect(title).to_contain_text("engines.quick")
+    expect(page.locator("label", has=recall).locator("output")).to_have_text("any")
+    page.reload()
+    expect(title).to_contain_text("engines.quick")
+
+
+def test_what_the_mean_hides_loads_after_the_choice(page: Page) -> None:
+    expect(page.locator("#behind")).to_contain_text("All tables of the report")
