@@ -122,9 +122,10 @@ def _spent_section(labels: LLMLabels) -> Section:
     else:
         notes.append("cost unknown: give --price-in and --price-out")
     if replies.possible_cost or replies.unanswered:
+        most = f"at most {format_short(replies.possible_cost)} more" * labels.judge.model.prices.are_known
         notes.append(
-            f"at most {format_short(replies.possible_cost)} more for requests without a recorded reply, "
-            f"which may have been billed ({replies.unanswered:,} were cut off by the end of a process)"
+            f"{most or 'some more'} for requests without a recorded reply, which may have been billed "
+            f"({replies.unanswered:,} were cut off by the end of a process)"
         )
     if any(not recorded.reply.is_usage_reported for recorded in replies.replies.values()):
         notes.append("some responses report no usage: their tokens are an upper bound")
