@@ -70,6 +70,7 @@ def read_serve_settings(project: str | Path = PROJECT_FILE) -> ServeSettings:
         requests_per_minute=reader.count("requests_per_minute", 600, least=1),
         oidc=_read_oidc(reader),
     )
+    reader.names_read.update(("bench", "judges"))  # are read by job_settings
     reader.refuse_unknown()
     if not reader.problems and value.public_url:
         _check(reader, "public_url", public_url_problem(value.public_url))

@@ -16,9 +16,12 @@ from assay.web.pages import (
     home,
     index_findings,
     indexes,
+    jobs,
     judges,
     people,
     query,
+    search,
+    upload,
 )
 
 MODULES: Sequence[PageModule] = (
@@ -34,6 +37,9 @@ MODULES: Sequence[PageModule] = (
     annotate,
     agreement,
     judges,
+    jobs,
+    upload,
+    search,
     people,
     account,
     audit,
