@@ -18,7 +18,7 @@ from assay.workflows.serve_settings import OidcSettings, ServeSettings
 ADDRESS = "http://127.0.0.1:8765"
 PASSWORD = "a password of the tests"
 NAMES = {role: f"the-{role.name.lower()}" for role in Role}  # an account of each role
-_QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 def add_accounts(store: Path) -> None:
@@ -26,7 +26,7 @@ def add_accounts(store: Path) -> None:
     with Store(store) as opened:
         accounts = Accounts(opened.database)
         for role, name in NAMES.items():
-            accounts.add(name, role.name.lower(), password=_QUICK.hash(PASSWORD))
+            accounts.add(name, role.name.lower(), password=QUICK_HASHER.hash(PASSWORD))
 
 
 def create_team_app(store: Path, public_url: str = "", oidc: OidcSettings | None = None) -> FastAPI:
@@ -68,7 +68,7 @@ def routes_of(app: FastAPI) -> list[tuple[str, str, Role | None]]:
 
 def _role_of(route: APIRoute) -> Role | None:
     checks = (dependency.dependency for dependency in route.dependencies)
-    roles = [check.role for check in checks if hasattr(check, "role")]
+    roles = [role for check in checks if (role := getattr(check, "role", None)) is not None]
     return max(roles) if roles else None
 
 

@@ -1,6 +1,5 @@
 """Every route of the table of routes: nobody without a login, no lower role, no change without a token."""
 
-
 import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
@@ -64,7 +63,7 @@ def test_every_change_needs_the_token_of_its_session(app: FastAPI) -> None:
     passed = []
     for path in (path for method, path, _ in routes_of(app) if method not in ("GET", "HEAD")):
         for token in tokens:
-            headers = {"X-CSRF-Token": token.encode()}
+            headers = {b"X-CSRF-Token": token.encode()}
             response = client.post(fill(path), headers=headers, data={"csrf": token})
             passed += [(path, token)] if response.status_code != 403 else []
     assert passed == []

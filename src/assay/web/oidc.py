@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
+import httpx2
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.httpx_client import OAuth2Client
 from authlib.oidc.core import CodeIDToken
@@ -55,7 +55,7 @@ class OidcLogin:
                 )
                 keys = KeySet.import_key_set({"keys": _get_json(client, addresses["jwks_uri"])["keys"]})
             return self._check(token, keys, state["nonce"])
-        except (AuthlibBaseError, JoseError, httpx.HTTPError, KeyError, ValueError, TypeError) as error:
+        except (AuthlibBaseError, JoseError, httpx2.HTTPError, KeyError, ValueError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"the provider's answer cannot be used ({type(error).__name__})") from None
@@ -89,7 +89,7 @@ class OidcLogin:
         address = f"{self.provider.issuer.rstrip('/')}/.well-known/openid-configuration"
         try:
             addresses = _get_json(client, address)
-        except (httpx.HTTPError, ValueError) as error:
+        except (httpx2.HTTPError, ValueError) as error:
             raise InputError(f"the provider cannot be reached ({type(error).__name__})") from None
         if addresses.get("issuer") != self.provider.issuer:
             raise InputError(f"the provider calls itself {str(addresses.get('issuer'))[:80]!r}")
@@ -97,7 +97,7 @@ class OidcLogin:
 
 
 def _get_json(client: OAuth2Client, address: str) -> Mapping[str, Any]:
-    response = client.get(address, withhold_token=True)
+    response = client.request("GET", address, withhold_token=True)
     response.raise_for_status()
     value = response.json()
     if not isinstance(value, dict):
