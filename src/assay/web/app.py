@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 from assay.core.errors import AssayError, UndecidableError
 from assay.core.version import __version__
 from assay.web.access import Access, context_of, require_role
+from assay.web.body_limit import BodyLimit
 from assay.web.error_pages import error_response
 from assay.web.exports import Table, csv_response, export_parameters, table_of_page, without_table
 from assay.web.headers import SecurityHeaders
@@ -38,6 +39,7 @@ def create_app(access: Access, modules: Sequence[PageModule] = MODULES) -> FastA
         for action in module.ACTIONS:
             _add_action(app, action)
     access.install(app)
+    app.add_middleware(BodyLimit)
     app.add_middleware(SecurityHeaders)
     _add_error_pages(app)
     return app
