@@ -8,7 +8,7 @@ from typing import Any
 from assay.core.arrays import Floats
 from assay.stats import Estimate
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "interval_coverage.py"
 
 
 def test_all_sections_run_and_meet_their_targets(tmp_path: Path) -> None:
