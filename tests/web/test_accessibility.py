@@ -10,6 +10,7 @@ from playwright.sync_api import Browser
 from tests.web.axe import violations
 from tests.web.browser import open_browser, serve
 from tests.web.dashboards import create_annotation_project, save_experiments
+from tests.web.trials import save_known_trials
 
 PAGES = (
     "/",
@@ -18,6 +19,9 @@ PAGES = (
     "/compare",
     "/compare?baseline=words&candidate=vectors&by=category",
     "/queries/q1",
+    "/failures?experiment=words&measure=RR@10&below=0.9",
+    "/indexes?recall=0.89&robustness=0.9",
+    "/indexes/findings",
     "/annotate",
     "/annotate/shop",
     "/annotate/shop?rater=rater+1",
@@ -37,6 +41,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("dashboard")
     store = save_experiments(folder)
     create_annotation_project(folder, store)
+    save_known_trials(store)
     with serve(store) as address:
         yield address
 

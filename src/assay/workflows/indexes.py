@@ -32,7 +32,7 @@ class IndexesRequest:
     bench: str = ""  # the name of a source; empty: the first
     floors: Mapping[str, float] = field(default_factory=lambda: DEFAULT_FLOORS)
     delta: float = DEFAULT_DELTA  # of the floor on robustness
-    objective: str = "qps"
+    objective: str = ""  # empty: queries per second, or the first figure that trials have
     mode: str | None = None
     benches: Mapping[str, str] = field(default_factory=dict)  # the folders that may be shown, by name
     store: str | None = None
@@ -106,9 +106,8 @@ def choose_index(request: IndexesRequest) -> IndexChoice | NoTrials:
         for name, value in request.floors.items()
         if name in bounds and not _is_at_end(parse_figure(name), value, bounds[name])
     }
-    selection = select_trial(
-        study, [f"{name}={value!r}" for name, value in floors.items()], request.objective
-    )
+    objective = request.objective or _default_objective([figure.name for figure in figures])
+    selection = select_trial(study, [f"{name}={value!r}" for name, value in floors.items()], objective)
     ranges = [_floor_range(selection, figure, bounds[figure.name], floors) for figure in figures]
     return IndexChoice(
         sources,
@@ -131,6 +130,15 @@ def _known_figures(study: Study, delta: float) -> list[Figure]:
         for figure in map(parse_figure, names)
         if any(estimate_figure(trial, figure) for trial in _usable(study))
     ]
+
+
+def _default_objective(names: Sequence[str]) -> str:
+    """Return what trials are compared by if nothing is asked for.
+
+    >>> _default_objective(["recall", "capacity"]), _default_objective([])
+    ('capacity', 'qps')
+    """
+    return next((name for name in ("qps", "capacity", "recall") if name in names), "qps")
 
 
 def _usable(study: Study) -> list[ScoredTrial]:

@@ -15,7 +15,7 @@ from assay.core.records import Experiment
 from assay.core.tables import Documents, Qrels, Queries, Run
 from assay.evaluation.failures import DEFAULT_TOP, Failure, Failures, failures
 from assay.evaluation.stage_losses import FOUND, StageLosses
-from assay.measures import parse
+from assay.measures import Measure, parse
 from assay.store.rankings import read_qrels, read_queries, read_rankings, read_texts
 from assay.store.store import Store
 from assay.views.failures import failures_dict
@@ -24,6 +24,7 @@ from assay.workflows.stored_losses import read_losses
 from assay.workflows.stores import open_existing_store
 
 DEFAULT_MEASURE = "R@10"
+_NOT_QUALITY = ("Judged", "RBPResidual")
 _LISTED = 50  # experiments to choose from, the newest
 _MOST_VALUES = 20  # of a column that makes slices by itself
 
@@ -182,7 +183,12 @@ def _known_measures(experiment: Experiment, rankings: Rankings, asked: str) -> l
     depth = max(DEFAULT_TOP, _kept_depth(rankings))
     stored = [metric.measure for metric in experiment.metrics if not metric.column]
     measures = dict.fromkeys([DEFAULT_MEASURE, *stored, asked])
-    return [name for name in measures if (cutoff := parse(name).depth) is not None and cutoff <= depth]
+    return [name for name in measures if _is_known(parse(name), depth)]
+
+
+def _is_known(measure: Measure, depth: int) -> bool:
+    """Return whether a measure says how good a search is, and needs no more documents than there are."""
+    return measure.name not in _NOT_QUALITY and measure.depth is not None and measure.depth <= depth
 
 
 def _kept_depth(rankings: Rankings) -> int:

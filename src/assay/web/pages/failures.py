@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from pydantic import Field
+
 from assay.evaluation.failures import Failure, Failures
 from assay.evaluation.stage_losses import FOUND, StageLosses
 from assay.views.causes import CAUSE_TEXTS, describe_evidence, describe_fix
@@ -36,7 +38,7 @@ class FailuresParameters(Parameters):
     stage: str = ""
     column: str = ""
     value: str = ""
-    offset: int = 0
+    offset: int = Field(0, ge=0)
 
 
 class AnnotateForm(Parameters):

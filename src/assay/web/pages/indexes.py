@@ -41,7 +41,7 @@ class IndexesParameters(Parameters):
 
     bench: str = ""
     mode: str = ""
-    objective: str = "qps"
+    objective: str = ""
     delta: float = DEFAULT_DELTA
     recall: float | None = None
     robustness: float | None = None
@@ -97,6 +97,8 @@ def present(context: Context, value: IndexChoice | NoTrials, parameters: Indexes
         "floors": [_floor(each) for each in value.ranges],
         "objectives": [(name, name_figure(parse_figure(name))) for name in value.objectives],
         "objective": selection.objective.name,
+        "deltas": sorted({*_CURVE_DELTAS, value.delta}),
+        "delta": value.delta,
         "reaching": count_eligible(selection),
         "near": describe_near(selection, value.near),
         "frontiers": [
