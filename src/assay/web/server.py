@@ -81,6 +81,7 @@ def serve(request: ServeRequest, report: Callable[[str], None]) -> None:
         forwarded_allow_ips=proxies,
     )
     socket = config.bind_socket()
+    socket.listen()  # who reads the address may connect at once
     host, port = socket.getsockname()[:2]
     report(f"http://{f'[{host}]' if ':' in host else host}:{port}")
     uvicorn.Server(config).run(sockets=[socket])
