@@ -272,3 +272,17 @@ def test_a_stored_evaluation_set_is_sampled_and_split(capsys: pytest.CaptureFixt
     assert sample["counts"]["queries"] == 3
     argv = ["split", "dataset:shop", "--by", "family", "--shares", "0.5", "0.5", "--store", "store"]
     assert sum(part["labels"] for part in call_json(capsys, *argv)["parts"]) == 2
+
+
+def test_a_pool_does_not_replace_a_file_that_it_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("queries.csv").write_text("query_id,text\nq1,vpn\n")
+    code, _, err = call_dataset(capsys, "pool", "a.run", "--queries", "queries.csv", "-o", "queries.csv")
+    assert (code, "is also read, and would be lost" in err) == (2, True)
+
+
+def test_irregular_events_name_the_command_that_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    event = {"action_name": "click", "query_id": "s1", "timestamp": "no time", "event_attributes": {}}
+    search = {"query_id": "s1", "user_query": "vpn", "timestamp": "2026-01-01T00:00:00Z"}
+    Path("events.ndjson").write_text(f"{json.dumps(search)}\n{json.dumps(event)}\n")
+    _, _, err = call_dataset(capsys, "sample", "events.ndjson", "-n", "1")
+    assert "assay judge clicks events.ndjson --problems FILE lists them" in err

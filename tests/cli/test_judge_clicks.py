@@ -91,7 +91,9 @@ def test_what_the_log_cannot_tell_is_exit_code_3(
 def test_problems_of_a_log_are_written_with_their_places(tmp_path: Path) -> None:
     log, problems = tmp_path / "log.ndjson", tmp_path / "problems.csv"
     query = {"query_id": "1", "user_query": "vpn", "timestamp": 1, "query_response_hit_ids": ["a", "b"]}
-    log.write_text(f"{json.dumps(query)}\nnot json\n")
+    place = {"object": {"object_id": "a"}, "position": {"ordinal": 1}}
+    click = {"query_id": "1", "action_name": "click", "timestamp": 2, "event_attributes": place}
+    log.write_text(f"{json.dumps(query)}\nnot json\n{json.dumps(click)}\n")
     assert call(["judge", "clicks", str(log), "--problems", str(problems)]) == 0
     assert f"not JSON,{log},2,not json,left out" in problems.read_text()
 
@@ -121,3 +123,32 @@ def test_a_ranking_is_valued_on_logged_pages(
     assert "SNIPS" in capsys.readouterr().out
     assert call(["judge", "off-policy", pages, "--run", str(run)]) == 2
     assert call(["judge", "off-policy", pages, *options, "--gain", "AP"]) == 2
+
+
+def test_a_log_without_a_click_is_refused(
+    pages: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "none.jsonl"
+    log.write_text(json.dumps(PAGES[2]))
+    assert call(["judge", "clicks", str(log)]) == 3
+    assert "expected pages with clicks, found 1 without any" in capsys.readouterr().err
+    assert call(["judge", "clicks", pages, "--model", "cm", "--first-rank-examined"]) == 2
+    assert "--first-rank-examined scales pbm and ubm, not cm" in capsys.readouterr().err
+
+
+def test_the_log_is_not_replaced_by_what_is_made_of_it(
+    pages: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(pages).read_text()
+    assert call(["judge", "clicks", pages, "-o", pages]) == 2
+    assert "is also read, and would be lost" in capsys.readouterr().err
+    assert Path(pages).read_text() == before
+
+
+def test_an_effective_size_that_refuses_nothing_is_no_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("reward,propensity,action\n1,0.5,a\n0,0.5,b\n")
+    assert call(["judge", "off-policy", str(log), "--least-effective-n", "-1"]) == 2
+    assert "--least-effective-n expects 1 or more, found -1" in capsys.readouterr().err

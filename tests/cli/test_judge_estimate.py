@@ -184,3 +184,12 @@ def test_one_labelled_query_and_all_of_them_are_described(
     assert "no interval: an interval needs 2 human labels or more, found 1" in one
     assert "the same as by people alone: people labelled all of them" in everything
     assert "label next" not in everything
+
+
+def test_the_human_labels_are_not_replaced_by_the_pairs_to_label_next(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path("pairs.qrels").read_text()
+    code, _, err = call_assay(capsys, *ARGUMENTS, "pairs.qrels", "--next", "3", "-o", "pairs.qrels")
+    assert (code, "pairs.qrels is also read, and would be lost" in err) == (2, True)
+    assert Path("pairs.qrels").read_text() == before

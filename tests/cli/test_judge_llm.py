@@ -272,3 +272,20 @@ def test_the_small_real_model_judges_and_the_report_says_how_badly(
     assert "4 requests in" in output
     assert "the judge must not gate" in output
     assert "no better than chance" in output or "κ is undefined" in output
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_paid(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pool = Path("pool.jsonl").read_text()
+    cases = {
+        "labels.doc": "format cannot be told",
+        "pool.jsonl": "would be lost",
+        "no/labels.csv": "no folder",
+    }
+    with chat_double() as server:
+        for output, problem in cases.items():
+            assert call([*command(server.url), "-o", output]) == 2
+            assert problem in capsys.readouterr().err
+        assert not server.bodies
+    assert Path("pool.jsonl").read_text() == pool

@@ -199,3 +199,9 @@ def test_labels_of_adjudicators_alone_have_no_disputes() -> None:
     Path("labels.csv").write_text("query_id,doc_id,judge,grade\nq,d,adjudicator a,1\n")
     with pytest.raises(InputError, match="found only those of adjudicators"):
         adjudicate(AdjudicateRequest(judgments=["labels.csv"]))
+
+
+def test_the_labels_are_neither_decisions_nor_replaced_by_the_qrels() -> None:
+    for options in ({"output": "labels.csv"}, {"qrels": "labels.csv"}):
+        with pytest.raises(InputError, match=r"labels.csv is also read, and would be lost"):
+            open_session(**options)

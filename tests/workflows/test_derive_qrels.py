@@ -30,7 +30,7 @@ def derive(rule: str = "majority", ties: str = "lower", **files: str) -> dict[st
 
 
 def test_qrels_pairs_and_the_recipe_are_written() -> None:
-    result = derive("dawid-skene", output="qrels.txt", pairs="pairs.csv")
+    result = derive("dawid-skene", ties="", output="qrels.txt", pairs="pairs.csv")
     assert result["files"] == {"qrels": "qrels.txt", "pairs": "pairs.csv", "recipe": "qrels.recipe.json"}
     assert read("qrels.txt", "qrels").to_dict()["q2"] == {"a": 1}
     pairs = pl.read_csv("pairs.csv")
@@ -95,3 +95,18 @@ def test_data_that_decide_nothing_and_wrong_input_have_their_exit_codes(
     assert call(["judge", "qrels", "one.csv", "--rule", "dawid-skene"]) == 3
     assert call(["judge", "qrels", "missing.csv"]) == 2
     assert "missing.csv" in capsys.readouterr().err
+
+
+def test_the_labels_are_not_replaced_by_the_qrels() -> None:
+    for files in (
+        {"output": "labels.csv"},
+        {"pairs": "labels.csv"},
+        {"output": "q.txt", "recipe": "labels.csv"},
+    ):
+        with pytest.raises(InputError, match=r"labels.csv is also read, and would be lost"):
+            derive(**files)
+    with pytest.raises(InputError, match="also read"):
+        derive_qrels(
+            DeriveQrelsRequest(judgments=["ann=labels.csv"], rule=Rule("majority"), output="labels.csv")
+        )
+    assert Path("labels.csv").read_text() == LABELS

@@ -16,6 +16,7 @@ from assay.core.files import write_atomically
 from assay.core.judgments import Judgments
 from assay.datasets import write
 from assay.datasets.judgment_files import read_judgments, write_judgments
+from assay.datasets.output_files import refuse_inputs_as_outputs
 from assay.judging.adjudication import (
     Adjudication,
     Disputes,
@@ -160,6 +161,9 @@ def _write_decisions(decisions: Judgments | None, path: str) -> None:
 
 def adjudicate(request: AdjudicateRequest) -> AdjudicationResult | AdjudicationSession:
     """List the disputes, adopt decisions from a file, or open a session in which one person decides."""
+    inputs = (*request.judgments, request.queries, request.documents)
+    refuse_inputs_as_outputs((request.output, request.qrels), inputs)
+    refuse_inputs_as_outputs((request.qrels,), (request.output, request.decisions))
     judgments = open_judgments(
         request.judgments, request.columns, request.store, request.labels, request.file_format
     )

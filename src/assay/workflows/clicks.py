@@ -13,6 +13,7 @@ from assay.core.errors import InputError, UndecidableError
 from assay.core.events import Problem
 from assay.core.result_pages import Pages
 from assay.datasets import read
+from assay.datasets.output_files import refuse_inputs_as_outputs
 from assay.judging.clicks.cells import count_cells
 from assay.judging.clicks.evaluation import (
     AVERAGES,
@@ -33,6 +34,7 @@ __all__ = ["DEFAULT_RULE", "MODEL_NAMES", "ClicksRequest", "ClicksResult", "FitS
 
 ALL = "all"
 MODEL_NAMES = (*MODELS, ALL)
+_SCALED = ("pbm", "ubm")
 _HELD_OUT_SHARE = 0.2  # of the pages, to choose a model without a file for it
 _LEAST_PAGES = 10
 
@@ -60,6 +62,8 @@ class ClicksRequest:
         for name, value in (("--minimum-impressions", self.minimum_impressions), ("--ranks", self.ranks)):
             if value is not None and value < 1:
                 raise InputError(f"{name} expects 1 or more, found {value}")
+        if self.settings.is_first_examined and self.model not in (*_SCALED, ALL):
+            raise InputError(f"--first-rank-examined scales {' and '.join(_SCALED)}, not {self.model}")
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,14 @@ def _prior(settings: FitSettings) -> dict[str, float]:
 def judge_clicks(request: ClicksRequest) -> ClicksResult:
     """Fit a click model, measure how well it predicts, and write the relevance of pairs."""
     rule = GradeRule.parse(request.grade_rule)
+    refuse_inputs_as_outputs(
+        (request.output, request.problems_output),
+        (*request.pages, request.held_out, request.queries, request.qrels),
+    )
     log = _read(request.pages, request)
     if request.problems_output:
         write_problems(log.problems, request.problems_output)
+    _check_clicks(log.pages, request)
     _check_dwell(request.model, log.pages)
     held_out = _read([request.held_out], request).pages if request.held_out else None
     name, comparison = request.model, None
@@ -154,6 +163,15 @@ def _read(paths: Sequence[str], request: ClicksRequest) -> PageLog:
     if request.ranks is not None:
         return log._replace(pages=log.pages.cut(request.ranks))
     return log
+
+
+def _check_clicks(pages: Pages, request: ClicksRequest) -> None:
+    if not pages.clicks.any():
+        names = " or ".join(request.click_actions)
+        raise UndecidableError(
+            f"{', '.join(request.pages)}: expected pages with clicks, found {len(pages):,} without any; "
+            f"events are clicks if they are named {names}: --click-action names others"
+        )
 
 
 def _check_dwell(model: str, pages: Pages) -> None:

@@ -16,7 +16,7 @@ from assay.core.errors import InputError, UndecidableError
 from assay.core.score_order import ScoreOrder
 from assay.core.suggestions import did_you_mean
 from assay.core.tables import Qrels, Queries
-from assay.datasets.output_files import open_for_writing
+from assay.datasets.output_files import open_for_writing, refuse_inputs_as_outputs
 from assay.evaluation.evaluate import DEFAULT_ORDER
 from assay.judging.adaptive_pooling import pool_by_bandit, pool_by_difference, pool_by_move_to_front
 from assay.judging.pool_coverage import DepthCost, RunCoverage, cost_by_depth, cover_runs
@@ -106,6 +106,8 @@ class PoolResult:
 def pool_runs(request: PoolRequest) -> PoolResult:
     """Choose the pairs to judge and write them."""
     deepest = max(request.depth, request.cutoff)  # Judged@k may look deeper than the pool
+    inputs = (*request.files.runs, request.files.qrels, request.files.queries)
+    refuse_inputs_as_outputs((request.output,), inputs)
     runs = read_pooled_runs(request.files, request.order, request.depth, deepest, request.store)
     qrels, queries = _read_known(request.files)
     whole = build_pool_frame(runs.tops, deepest, None if queries is None else queries.ids)

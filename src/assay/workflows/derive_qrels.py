@@ -14,7 +14,7 @@ from assay.core.errors import InputError
 from assay.core.judgments import Judgments
 from assay.core.tables import Qrels
 from assay.datasets import write
-from assay.datasets.output_files import open_for_writing
+from assay.datasets.output_files import open_for_writing, refuse_inputs_as_outputs
 from assay.judging.aggregation import Aggregation, Rule, aggregate
 from assay.workflows.dataset_sample import write_recipe
 from assay.workflows.judgment_inputs import open_judgments
@@ -69,6 +69,7 @@ class DerivedQrels:
 
 def derive_qrels(request: DeriveQrelsRequest) -> DerivedQrels:
     """Make one grade for each pair by a rule, and write the qrels, the pairs and the recipe."""
+    refuse_inputs_as_outputs((request.output, request.pairs, request.recipe_path), request.judgments)
     judgments = open_judgments(
         request.judgments, request.columns, request.store, request.labels, request.file_format
     )

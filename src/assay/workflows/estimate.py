@@ -13,7 +13,7 @@ from assay.core.pair_probabilities import PairProbabilities
 from assay.core.score_order import ScoreOrder
 from assay.core.tables import Qrels, Run
 from assay.datasets import open_run
-from assay.datasets.output_files import open_for_writing
+from assay.datasets.output_files import open_for_writing, refuse_inputs_as_outputs
 from assay.datasets.pool_files import read_pool
 from assay.evaluation.evaluate import DEFAULT_ORDER
 from assay.judging.estimate.estimates import LabelEstimate, LabelEstimates, estimate_from_labels
@@ -105,6 +105,9 @@ class RunEstimates:
 
 def estimate(request: EstimateRequest, watch: RunWatch | None = None) -> EstimateResult:
     """Estimate the measures; `watch` wraps a run while it is read, to report progress."""
+    files = request.files
+    inputs = (files.qrels, request.human, request.pairs, *files.runs, files.queries, files.documents)
+    refuse_inputs_as_outputs((request.next_file,), inputs)
     tables = request.files.open()
     human = _read_human(request)
     runs = [request.order.apply(run) for run in tables.runs]

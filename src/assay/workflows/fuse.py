@@ -17,6 +17,7 @@ from assay.core.score_order import ScoreOrder
 from assay.core.tables import Run
 from assay.datasets import trec, write
 from assay.datasets.formats import FORMATS, format_by_extension
+from assay.datasets.output_files import refuse_inputs_as_outputs
 from assay.evaluation.evaluate import DEFAULT_ORDER
 from assay.evaluation.order_warnings import order_warnings
 from assay.search.fusion import NORMALISATIONS, Fusion
@@ -104,9 +105,7 @@ def _check_output(output: str, runs: Sequence[str]) -> None:
     if format_by_extension(output, "run") is None:
         extensions = sorted({e for f in FORMATS.values() if "run" in f.writes for e in f.extensions})
         raise InputError(f"-o {output}: expected a name that ends in {', '.join(extensions)}")
-    for path in runs:
-        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
-            raise InputError(f"{output} is also read, and would be lost: write to another file")
+    refuse_inputs_as_outputs([output], runs)
 
 
 def _read_rankings(run: RunBlocks) -> tuple[dict[str, dict[str, float]], ScoreChanges]:

@@ -12,7 +12,8 @@ from assay.core.groups import RunBlocks
 from assay.core.judgments import Judgments
 from assay.core.tables import Documents, Qrels, Queries
 from assay.datasets import read
-from assay.datasets.judgment_files import write_judgments
+from assay.datasets.judgment_files import check_judgments_name, write_judgments
+from assay.datasets.output_files import check_target, refuse_inputs_as_outputs
 from assay.datasets.pairs import read_pairs
 from assay.decisions.verdict import Verdict
 from assay.evaluation.evaluate import parse_measures
@@ -183,6 +184,7 @@ def judge_with_llm(
     request: JudgeLLMRequest, watch: AskWatch | None = None, announce: EstimateWatch | None = None
 ) -> LLMJudgement:
     """Judge the pairs that have no reply yet, write the labels, and compute their worth."""
+    _check_output(request)
     queries, documents = read(request.queries, "queries"), read(request.documents, "documents")
     pairs = build_pairs(read_pairs(request.pairs), queries, documents, request)
     worth_inputs = _open_worth_inputs(request.worth)  # a wrong file is found before anything is paid
@@ -202,6 +204,17 @@ def judge_with_llm(
     if result.judgments is None or worth_inputs is None:
         return result
     return _add_worth(result, request, worth_inputs, queries, documents)
+
+
+def _check_output(request: JudgeLLMRequest) -> None:
+    """Refuse an output that cannot be written, before anything is paid."""
+    if request.out is None:
+        return
+    check_judgments_name(request.out)
+    check_target(Path(request.out))
+    worth = request.worth
+    inputs = (request.pairs, request.queries, request.documents, worth.qrels, *worth.runs)
+    refuse_inputs_as_outputs((request.out,), inputs)
 
 
 def _has_no_grade(judge: LLMJudge) -> Callable[[RecordedReply], bool]:

@@ -46,6 +46,8 @@ class OffPolicyRequest:
             raise InputError("--run and --examination belong together: a ranking is valued by examinations")
         if self.actions is not None and self.actions < 1:
             raise InputError(f"--actions expects 1 or more, found {self.actions}")
+        if self.least_effective_n < 1:
+            raise InputError(f"--least-effective-n expects 1 or more, found {self.least_effective_n:g}")
         if not 0 < self.level < 1:
             raise InputError(f"--level expects a number between 0 and 1, found {self.level:g}")
 

@@ -166,9 +166,8 @@ def _sample(arguments: argparse.Namespace) -> int:
         lambda style: render_sample(result.counts, result.population, result.strata, result.plan, style),
     )
     if problems := result.counts["problems"]:
-        print(
-            f"{problems:,} records of the log are irregular: assay online metrics lists them", file=sys.stderr
-        )
+        listing = f"assay judge clicks {arguments.source} --problems FILE"
+        print(f"{problems:,} records of the log are irregular: {listing} lists them", file=sys.stderr)
     note = "nothing was written: -o FOLDER writes the sample" if result.folder is None else None
     print(note or f"{result.folder}: queries.jsonl, recipe.json", file=sys.stderr)
     return 0

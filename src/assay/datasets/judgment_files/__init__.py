@@ -35,7 +35,7 @@ from assay.datasets.judgment_files.text_tables import (
 from assay.datasets.output_files import open_for_writing
 from assay.datasets.trec import write as write_trec
 
-__all__ = ["JUDGMENT_FORMATS", "read_judgments", "write_judgments"]
+__all__ = ["JUDGMENT_FORMATS", "check_judgments_name", "read_judgments", "write_judgments"]
 
 JUDGMENT_FORMATS = {
     "csv": "comma-separated values: a row for each judgment, or a column for each judge",
@@ -167,13 +167,19 @@ def _format_by_name(path: str) -> str:
     return next((known for ending, known in _EXTENSIONS.items() if name.endswith(ending)), "")
 
 
+def check_judgments_name(path: str) -> str:
+    """Return the format in which a file of this name is written; a name that tells none is refused."""
+    name = _format_by_name(path)
+    if not name:
+        endings = ", ".join(_EXTENSIONS)
+        raise InputError(f"{path}: the format cannot be told from the name ({endings}): give format=")
+    return name
+
+
 def write_judgments(judgments: Judgments, path: _Path, format: str | None = None) -> None:  # noqa: A002
     """Write judgments to a file, completely or not at all; the name tells the format if it is not given."""
     label = os.fspath(path)
-    name = _check_format(format) if format else _format_by_name(label)
-    if not name:
-        endings = ", ".join(_EXTENSIONS)
-        raise InputError(f"{label}: the format cannot be told from the name ({endings}): give format=")
+    name = _check_format(format) if format else check_judgments_name(label)
     if name == "txt":
         name = "trec"
     qrels = qrels_of(judgments, label) if name == "trec" else None
