@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from assay.core.errors import InputError
-from assay.core.result_pages import Pages
+from assay.core.result_pages import Pages, ResultPage
 from assay.judging.clicks.evaluation import compare_models, predict_clicks
 from assay.judging.clicks.model import FitSettings
 from assay.judging.clicks.models import COMPARABLE, MODELS, fit_model
@@ -160,3 +160,16 @@ def test_an_unknown_model_is_refused_with_a_suggestion() -> None:
 def test_settings_out_of_range_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="expects"):
         FitSettings(**{name: -1})  # type: ignore[arg-type]
+
+
+def test_a_rank_whose_documents_are_never_at_another_rank_has_no_relative_examination() -> None:
+    rows = [
+        ResultPage(f"q{i}", [*"ab"[:: 1 - 2 * (i % 2)], "c"], [i % 3 == 0, False, i % 2 == 0])
+        for i in range(40)
+    ]
+    rows += [ResultPage(f"q{i}", ["b", "a", "c"], [False, i % 4 == 0, False]) for i in range(40)]
+    first, second, third = fit_model("pbm", Pages.from_rows(rows)).intervals()["examination_relative"]
+    assert first.value == 1
+    assert second.low is not None
+    assert second.low < (second.value or 0)
+    assert (third.value, third.low, third.high) == (None, None, None)

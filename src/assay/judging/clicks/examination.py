@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.core.arrays import Floats, Ints
+from assay.core.arrays import Bools, Floats, Ints
 from assay.judging.clicks.cells import Cells
 from assay.judging.clicks.model import FitProgress, FitSettings
 from assay.stats.intervals import Estimate
 
 _LEAST_QUERIES = 5  # of equal size, for a variance between queries
+_LEAST_HALF_WIDTH = 1e-9  # of a logarithm; less is rounding
 _BLOCK_VALUES = 1 << 22
 _CACHE_VALUES = 1 << 15
 _MOST_EMPTY = 2  # places of a table of pairs and groups for each cell
@@ -106,11 +107,13 @@ def relative_examination(fit: ExaminationFit, level: float) -> list[Estimate]:
 
     Only ratios are determined by clicks: halving all examinations and doubling all attractions gives the
     same chances. In logarithms the model is additive, so the attractions are eliminated from the information
-    matrix; the variance is clustered by query (a sandwich), since the clicks on a page are dependent.
+    matrix; the variance is clustered by query (a sandwich), since the clicks on a page are dependent. A group
+    that no chain of documents shown at several ranks joins to the first has no ratio: only the prior gave it.
     """
     cells, shown = fit.cells, fit.cells.sum_by_group(fit.cells.shown)
-    used = np.flatnonzero(shown > 0)
-    ratios = fit.examination / fit.examination[0]
+    used = np.flatnonzero((shown > 0) & _is_joined_to_first(cells, shown))
+    ratios = np.full(cells.groups, np.nan)
+    ratios[used] = fit.examination[used] / fit.examination[0]
     queries = _effective_queries(cells)
     half = np.full(cells.groups, np.nan)
     half[used[:1]] = 0.0
@@ -120,6 +123,17 @@ def relative_examination(fit: ExaminationFit, level: float) -> list[Estimate]:
     return [
         _ratio_estimate(*row, level=level) for row in zip(ratios.tolist(), half, impressions, strict=True)
     ]
+
+
+def _is_joined_to_first(cells: Cells, shown: Floats) -> Bools:
+    """Return which groups share a pair with the first that was shown, or with one that is joined to it."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    nodes = cells.groups + len(cells.pairs)
+    edges = coo_array((cells.shown > 0, (cells.group, cells.groups + cells.pair)), (nodes, nodes))
+    component = connected_components(edges, directed=False)[1][: cells.groups]
+    return np.asarray(component == component[np.argmax(shown > 0)])
 
 
 def _ratio_estimate(ratio: float, half: float, n: int, level: float) -> Estimate:
@@ -145,7 +159,8 @@ def _half_widths(fit: ExaminationFit, used: Ints, level: float, queries: float) 
     bread = np.linalg.pinv(information[np.ix_(used, used)])
     scores = scores[:, used]
     covariance = bread @ (scores.T @ scores) @ bread * queries / (queries - 1)
-    return np.sqrt(np.maximum(np.diag(covariance), 0)) * float(stdtrit(queries - 1, 0.5 + level / 2))
+    half = np.sqrt(np.maximum(np.diag(covariance), 0)) * float(stdtrit(queries - 1, 0.5 + level / 2))
+    return np.where(half > _LEAST_HALF_WIDTH, half, np.nan)  # without a spread, queries tell no width
 
 
 def _information_and_scores(fit: ExaminationFit) -> tuple[Floats, Floats]:
