@@ -1,6 +1,7 @@
 """Qrels by a named rule."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -218,3 +219,17 @@ def test_a_recipe_records_what_the_rule_used() -> None:
     assert Rule("mean").to_dict() == {"rule": "mean", "ties": "higher"}
     assert Rule("unanimous").to_dict() == {"rule": "unanimous"}
     assert Rule("dawid-skene", smoothing=1).to_dict() == {"rule": "dawid-skene", "smoothing": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("majority", {"fallback": "mean"}),
+        ("majority", {"smoothing": 3.0}),
+        ("mean", {"adjudicators": ["ann"]}),
+        ("unanimous", {"ties": "lower"}),
+    ],
+)
+def test_a_parameter_that_the_rule_does_not_use_is_refused(name: str, option: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"is a parameter of the rule .*, found the rule {name}"):
+        Rule(name, **option)

@@ -34,6 +34,7 @@ RULES = {
     "dawid-skene": "the most probable true grade when every judge has a table of errors of their own",
 }
 _VOTES = {"majority": majority, "unanimous": unanimous, "mean": mean, "median": median}
+_DEFAULT_TIES = {"majority": "random", "mean": "higher", "median": "higher"}
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,29 @@ class Rule:
                 raise InputError(
                     f"expected one of {', '.join(RULES)} as the rule, found {name!r}{hint and f'; {hint}'}"
                 )
+        self._check_use()
         if self.fallback == "adjudicated":
             raise InputError("expected another rule for the pairs that no adjudicator decided")
+
+    def _check_use(self) -> None:
+        """Refuse a parameter that the rule does not use."""
+        used = (self.name, self.fallback) if self.name == "adjudicated" else (self.name,)
+        for name, is_changed, rules in (
+            ("fallback", bool(self.fallback), ("adjudicated",)),
+            ("adjudicator", bool(self.adjudicators), ("adjudicated",)),
+            ("smoothing", self.smoothing != SMOOTHING, ("dawid-skene",)),
+            ("ties", bool(self.ties), tuple(_DEFAULT_TIES)),
+        ):
+            if is_changed and not set(rules) & set(used):
+                raise InputError(
+                    f"--{name} is a parameter of the rule {' or '.join(rules)}, found the rule {self.name}"
+                )
 
     @property
     def tie_rule(self) -> str:
         """What is done with ties; empty if the rule has none."""
         name = self.fallback if self.name == "adjudicated" else self.name
-        default = {"majority": "random", "mean": "higher", "median": "higher"}.get(name, "")
+        default = _DEFAULT_TIES.get(name, "")
         return self.ties or default if default else ""
 
     def to_dict(self) -> dict[str, Any]:
