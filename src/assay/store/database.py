@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from assay.core.errors import MissingExtraError, StoreError
+from assay.core.errors import InputError, MissingExtraError, StoreError
 from assay.remote.redaction import redact_url
 
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
@@ -147,6 +147,8 @@ def report_database_errors(database: str) -> Iterator[None]:
         raise StoreError(f"{database} cannot be used: {' '.join(str(error.orig).split())}") from error
     except SQLAlchemyError as error:
         raise StoreError(f"{database} cannot be used: {error}") from error
+    except OverflowError:  # SQLite has integers of 64 bits
+        raise InputError("expected a number of at most 64 bits, found a larger one") from None
 
 
 def add_driver(url: str) -> str:
