@@ -155,6 +155,13 @@ def test_wrong_use_is_exit_code_2(capsys: Captured) -> None:
     assert call(["judge", "work", "shop"]) == 2
     assert call(["judge", "export", "shop", "-o", "labels.csv"]) == 2
     assert "has no label yet" in capsys.readouterr().err
+    assert call(["judge", "resume", "shop", "--rater", "zoe"]) == 2
+    assert "project shop has no rater 'zoe'; there are none" in capsys.readouterr().err
+
+
+def test_the_first_command_of_raters_names_the_store(capsys: Captured) -> None:
+    create("--store", "other store")
+    assert "judge work shop --rater NAME --store 'other store'" in capsys.readouterr().err
 
 
 class Person:

@@ -1,5 +1,6 @@
 """Projects of annotation from files to judgments, as the commands and a page call them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,7 @@ def test_projects_are_listed_closed_and_opened_again() -> None:
     assert next_assignment(ann).refusal is not None
     assert [p["state"] for p in list_projects(ListProjectsRequest()).to_dict()["projects"]] == ["closed"]
     assert reopen_project(ProjectRequest(name="shop")).closed_at is None
+    assert next_assignment(ann).assignment is not None
     resume_rater(ann)
     assert next_assignment(ann).assignment is not None
 
@@ -305,3 +307,16 @@ def test_a_project_is_moved_and_backed_up_with_its_labels(postgres: str, tmp_pat
         assert project_judgments("shop", place) == before
         judge(RaterRequest(name="shop", rater="ann", store=place), 1)
         assert len(project_judgments("shop", place)) == 3
+
+
+def test_a_quepid_book_names_the_queries_of_a_project_by_their_texts() -> None:
+    judge(create(), 1, 0)
+    export_labels(ExportLabelsRequest(name="shop", target="book.json", format="quepid"))
+    pairs = json.loads(Path("book.json").read_text())["query_doc_pairs"]
+    assert {pair["query_text"] for pair in pairs} <= {"vpn", "reset"}
+    create(name="other")
+    request = ImportLabelsRequest(name="other", files=["book.json"])
+    assert import_project_labels(request).added == 2
+    assert (
+        project_judgments("other").pairs.sort("doc_id").equals(project_judgments("shop").pairs.sort("doc_id"))
+    )

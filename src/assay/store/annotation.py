@@ -154,6 +154,14 @@ class AnnotationProjects:
             raise InputError(f"{problem}; {hint or 'see `assay judge projects`'}")
         return named[0]
 
+    def query_texts(self, project: AnnotationProject) -> dict[str, str]:
+        """The text of each query of a project."""
+        texts = annotation_texts.c
+        own = (texts.record == project.id) & (texts.kind == "query")
+        with self.store.database.read_transaction() as connection:
+            rows = connection.execute(select(texts.item, texts.fields).where(own)).all()
+        return {item: json.loads(fields).get("text") or "" for item, fields in rows}
+
     def closed_at(self, project: AnnotationProject) -> datetime | None:
         """When the project was closed; None if it is open."""
         query = select(annotation_projects.c.closed_at).where(annotation_projects.c.record == project.id)

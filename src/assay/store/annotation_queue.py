@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, func, insert, select
 
 from assay.core.errors import InputError
+from assay.core.suggestions import did_you_mean
 from assay.judging.annotation.arrangement import gold_order, is_gold_due
 from assay.judging.annotation.assignments import (
     CLOSED,
@@ -137,6 +138,7 @@ class AnnotationQueue:
         """Let a rater go on who was paused; answers to gold questions before now no longer pause."""
         with self._transaction(rater) as turn:
             owner = (annotation_raters.c.record == self.project.id) & (annotation_raters.c.rater == rater)
+            turn.check_known()
             turn.connection.execute(delete(annotation_raters).where(owner))
             row = {"record": self.project.id, "rater": rater, "resumed_at": turn.now}
             turn.connection.execute(insert(annotation_raters).values(row))
@@ -150,6 +152,14 @@ class _Turn:
         owner = annotation_projects.c.record == project.id
         lock = select(annotation_projects.c.closed_at).where(owner).with_for_update()
         self.is_closed = connection.execute(lock).scalar_one() is not None
+
+    def check_known(self) -> None:
+        """Refuse a rater who was never shown a pair: the name is perhaps mistyped."""
+        of_all = select(_assignments.rater).where(_assignments.record == self.project.id).distinct()
+        raters = sorted(self.connection.execute(of_all).scalars())
+        if self.rater not in raters:
+            names = did_you_mean(self.rater, raters) or f"there are {', '.join(raters) or 'none'}"
+            raise InputError(f"project {self.project.name} has no rater {self.rater!r}; {names}")
 
     def refusal(self) -> NoAssignment | None:
         """Return why the rater gets nothing at all; None if nothing stands against it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from assay.datasets.judgment_files import write_judgments
+from assay.datasets.query_list import query_id
 from assay.judging.annotation.outside_labels import LabelImport, OutsideLabel
 from assay.store.annotation import AnnotationProjects
 from assay.store.annotation_labels import import_labels
@@ -30,16 +32,31 @@ class ImportLabelsRequest:
 def import_project_labels(request: ImportLabelsRequest) -> LabelImport:
     """Add labels made elsewhere to a project, within the quota of each pair: those of all files, or none."""
     with open_existing_store(request.store) as store:
-        project = AnnotationProjects(store).get(request.name)
-        labels = [label for path in request.files for label in _read_outside(path, request)]
+        projects = AnnotationProjects(store)
+        project = projects.get(request.name)
+        queries = _Queries(projects.query_texts(project))
+        labels = [label for path in request.files for label in _read_outside(path, request, queries)]
         return import_labels(store.database, project, labels)
 
 
-def _read_outside(path: str, request: ImportLabelsRequest) -> list[OutsideLabel]:
+class _Queries:
+    """The queries of a project, which a file may name by ids computed from their texts."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._ids = set(texts)
+        same = Counter(query_id(text) for text in texts.values())
+        self._by_text = {query_id(text): id_ for id_, text in texts.items() if same[query_id(text)] == 1}
+
+    def own_id(self, name: str) -> str:
+        """Return the id in the project of a query of a file."""
+        return name if name in self._ids else self._by_text.get(name, name)
+
+
+def _read_outside(path: str, request: ImportLabelsRequest, queries: _Queries) -> list[OutsideLabel]:
     judgments = open_judgments([path], request.columns, request.store, request.labels)
     source = Path(path.rpartition("=")[2]).name
     rows = judgments.frame.select("query_id", "doc_id", "judge", "grade", "at", "note").iter_rows()
-    return [OutsideLabel(*(*row, source)) for row in rows]
+    return [OutsideLabel(*(queries.own_id(query), *row, source)) for query, *row in rows]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +87,10 @@ class LabelExport:
 def export_labels(request: ExportLabelsRequest) -> LabelExport:
     """Write the counted labels of a project to a file."""
     judgments = project_judgments(request.name, request.store)
-    write_judgments(judgments, request.target, request.format)
+    with open_existing_store(request.store) as store:
+        projects = AnnotationProjects(store)
+        texts = projects.query_texts(projects.get(request.name))
+    write_judgments(judgments, request.target, request.format, texts)
     return LabelExport(
         request.name, request.target, len(judgments), len(judgments.pairs), len(judgments.judges)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 
 from assay.cli.judge.keys import open_keys
@@ -165,7 +166,9 @@ def _create(arguments: argparse.Namespace) -> int:
         )
     )
     show_result(created, arguments.format, lambda style: render_project(created.project, style))
-    print(f"raters begin with: assay judge work {created.project.name} --rater NAME", file=sys.stderr)
+    store = f" --store {shlex.quote(arguments.store)}" if arguments.store else ""
+    name = shlex.quote(created.project.name)
+    print(f"raters begin with: assay judge work {name} --rater NAME{store}", file=sys.stderr)
     return 0
 
 

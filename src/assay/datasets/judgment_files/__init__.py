@@ -176,8 +176,16 @@ def check_judgments_name(path: str) -> str:
     return name
 
 
-def write_judgments(judgments: Judgments, path: _Path, format: str | None = None) -> None:  # noqa: A002
-    """Write judgments to a file, completely or not at all; the name tells the format if it is not given."""
+def write_judgments(
+    judgments: Judgments,
+    path: _Path,
+    format: str | None = None,  # noqa: A002
+    query_texts: Mapping[str, str] | None = None,
+) -> None:
+    """Write judgments to a file, completely or not at all; the name tells the format if it is not given.
+
+    `query_texts` are for a book of Quepid, which names queries by their texts.
+    """
     label = os.fspath(path)
     name = _check_format(format) if format else check_judgments_name(label)
     if name == "txt":
@@ -187,10 +195,12 @@ def write_judgments(judgments: Judgments, path: _Path, format: str | None = None
         if qrels is not None:
             write_trec(qrels, file, label, FORMATS["trec"])
         else:
-            _write(judgments, file, label, name)
+            _write(judgments, file, label, name, query_texts or {})
 
 
-def _write(judgments: Judgments, file: BinaryIO, label: str, name: str) -> None:
+def _write(
+    judgments: Judgments, file: BinaryIO, label: str, name: str, query_texts: Mapping[str, str]
+) -> None:
     if name in ("csv", "tsv"):
         write_text_table(judgments, file, label, "\t" if name == "tsv" else ",")
     elif name == "jsonl":
@@ -200,12 +210,12 @@ def _write(judgments: Judgments, file: BinaryIO, label: str, name: str) -> None:
     elif name == "arrow":
         judgments.frame.write_ipc(file)
     else:
-        write_json(_json_content(judgments, label, name), file)
+        write_json(_json_content(judgments, label, name, query_texts), file)
 
 
-def _json_content(judgments: Judgments, label: str, name: str) -> Any:
+def _json_content(judgments: Judgments, label: str, name: str, query_texts: Mapping[str, str]) -> Any:
     if name == "quepid":
-        return book_of(judgments, os.path.basename(label).partition(".")[0])
+        return book_of(judgments, os.path.basename(label).partition(".")[0], query_texts)
     if name == "argilla":
         return records_of(judgments)
     return tasks_of(judgments) if name == "label-studio" else json_rows(judgments)

@@ -61,12 +61,13 @@ def _pair_rows(
         )
 
 
-def book_of(judgments: Judgments, name: str) -> dict[str, Any]:
-    """Return judgments as a book; it holds no times and no sources."""
+def book_of(judgments: Judgments, name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return judgments as a book; it holds no times and no sources. A query without a text keeps its id."""
     pairs = dict[tuple[str, str], dict[str, Any]]()
     for query, doc, judge, grade, _, _, note in judgments.frame.rows():
         pair = pairs.setdefault(
-            (query, doc), {"query_text": query, "doc_id": doc, "position": None, "judgements": []}
+            (query, doc),
+            {"query_text": texts.get(query) or query, "doc_id": doc, "position": None, "judgements": []},
         )
         pair["judgements"].append(
             {
