@@ -146,3 +146,17 @@ def test_a_version_is_read_from_the_store_that_is_named() -> None:
     assert len(evaluate(EvaluateRequest(files=files, measures=["nDCG@10"])).evaluations) == 1
     with pytest.raises(InputError, match=r"there is no store at \.assay"):
         evaluate(EvaluateRequest(files=TableFiles(qrels="dataset:shop", runs=["dense.run"])))
+
+
+def test_an_export_is_not_mixed_with_the_tables_of_another_set() -> None:
+    import_files()
+    import_dataset(ImportDatasetRequest(name="bare", source="qrels.txt"))
+    export_dataset(ExportDatasetRequest(source="dataset:shop", target="out"))
+    export_dataset(ExportDatasetRequest(source="dataset:shop", target="out"))
+    with pytest.raises(InputError, match=r"out/queries.jsonl is there already, and bare@\w+ has no queries"):
+        export_dataset(ExportDatasetRequest(source="dataset:bare", target="out"))
+
+
+def test_a_negative_number_of_rows_is_refused() -> None:
+    with pytest.raises(InputError, match="--limit must be 0 or more, found -1"):
+        DiffDatasetsRequest(first="a", second="b", limit=-1)

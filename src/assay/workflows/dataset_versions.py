@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from assay.core.errors import InputError
@@ -21,6 +22,12 @@ from assay.workflows.store_location import store_url
 from assay.workflows.stores import open_existing_store
 
 JUDGMENTS_FILE = "judgments.jsonl"  # in the folder of an evaluation set
+_TABLE_FILES = {
+    "queries": "queries.jsonl*",
+    "documents": "corpus.jsonl*",
+    "qrels": "qrels/*.tsv*",
+    "judgments": JUDGMENTS_FILE,
+}
 PREFIX = "dataset:"  # before the name of a stored evaluation set, where a path may stand
 
 
@@ -130,6 +137,10 @@ class DiffDatasetsRequest:
     limit: int = 5  # how many rows of each kind to show
     store: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise InputError(f"--limit must be 0 or more, found {self.limit}")
+
 
 @dataclass(frozen=True)
 class DatasetDifference:
@@ -213,9 +224,18 @@ class ExportedDataset:
         return {"label": self.label, "target": self.target, "counts": dict(self.counts)}
 
 
+def _check_folder(target: str, label: str, tables: Mapping[str, DatasetTable]) -> None:
+    """Refuse a folder with a table that the version lacks: both together would be read as one set."""
+    for role, pattern in _TABLE_FILES.items():
+        for path in sorted(Path(target).glob(pattern)):
+            if role not in tables:
+                raise InputError(f"{path} is there already, and {label} has no {role}: give a new folder")
+
+
 def export_dataset(request: ExportDatasetRequest) -> ExportedDataset:
     """Write the queries, qrels and documents of a version as a BEIR folder, with the judgments."""
     label, tables = open_tables(request.source, request.store)
+    _check_folder(request.target, label, tables)
     write(_collection(tables), request.target)
     judgments = tables.get("judgments")
     if isinstance(judgments, Judgments):
