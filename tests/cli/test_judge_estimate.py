@@ -193,3 +193,13 @@ def test_the_human_labels_are_not_replaced_by_the_pairs_to_label_next(
     code, _, err = call_assay(capsys, *ARGUMENTS, "pairs.qrels", "--next", "3", "-o", "pairs.qrels")
     assert (code, "pairs.qrels is also read, and would be lost" in err) == (2, True)
     assert Path("pairs.qrels").read_text() == before
+
+
+@pytest.mark.parametrize("command", ["eval", "compare"])
+def test_labels_of_people_alone_say_that_those_of_a_model_are_missing(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    runs = [f"{run.name}.run" for run in RUNS][: 1 if command == "eval" else 2]
+    code, _, err = call_assay(capsys, command, "--human", "queries.qrels", *runs)
+    assert code == 2
+    assert "expected the labels of a model (--model FILE, or the first file) and a run" in err

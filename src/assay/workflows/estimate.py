@@ -186,6 +186,11 @@ def assign_files(paths: Sequence[str], human: str | None, model: str | None) -> 
     used; with one of the two, the first file is the labels of the other.
     """
     first, *rest = paths
+    if not (human and model) and (not rest or _is_run(first)):
+        wanted = "a model (--model FILE" if human else "people (--human FILE"
+        raise InputError(
+            f"expected the labels of {wanted}, or the first file) and a run, found {first} first"
+        )
     if human and model:
         runs = [*paths] if first not in (human, model) and _is_run(first) else rest
     else:

@@ -55,7 +55,7 @@ def _find_repeated_queries(data: EvaluationSet) -> Iterator[Finding]:
             WARNING,
             count,
             f"{count_of(count, 'judged query', 'judged queries')} {agree(count, 'repeats', 'repeat')} the "
-            "text of another one, and counts twice in every mean",
+            f"text of another one, and {agree(count, 'counts', 'count')} twice in every mean",
             "keep one of the queries with the same text, with the labels of all",
             examples_of(groups.select("query_id", "text")),
         )
