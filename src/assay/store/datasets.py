@@ -121,6 +121,11 @@ class DatasetVersions:
         """The tables of a version, checked by their digests."""
         return {role: self._read(role, digest) for role, digest in version.digests.items()}
 
+    def table(self, version: DatasetVersion, role: str) -> DatasetTable | None:
+        """One table of a version, checked by its digest; None if the version has no such table."""
+        digest = version.digests.get(role)
+        return None if digest is None else self._read(role, digest)
+
     def _read(self, role: str, digest: str) -> DatasetTable:
         table = table_from_parquet(TABLES[role], self._store.tables.read(digest))
         if table.digest != digest:

@@ -10,7 +10,7 @@ from assay.judging.annotation.arrangement import arrange_pairs
 from assay.judging.annotation.project import AnnotationProject, Grade, ProjectPair
 from assay.store.annotation import AnnotationProjects, ProjectContents
 from assay.store.store import Store
-from assay.workflows.label_sources import SourceTables, read_document_fields, read_query_fields
+from assay.workflows.label_sources import Source, read_document_fields, read_query_fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class PairsProject:
     note: str = ""
 
 
-def create_pairs_project(store: Store, request: PairsProject, tables: SourceTables) -> AnnotationProject:
+def create_pairs_project(store: Store, request: PairsProject, source: Source) -> AnnotationProject:
     """Create the project; a text that the store does not have is left out."""
     if not request.pairs:
         raise InputError("expected pairs to judge, found none")
@@ -40,6 +40,6 @@ def create_pairs_project(store: Store, request: PairsProject, tables: SourceTabl
         note=request.note,
     )
     contents = ProjectContents(
-        pairs, read_query_fields(store, tables, queries), read_document_fields(store, tables, documents)
+        pairs, read_query_fields(store, source, queries), read_document_fields(store, source, documents)
     )
     return AnnotationProjects(store).create(project, contents)

@@ -320,13 +320,20 @@ def _set_closed(request: ProjectRequest, is_closed: bool) -> ProjectProgress:
 def project_judgments(name: str, store: str | None = None) -> Judgments:
     """Return the counted labels of a project; the grade of a pair that could not be rated is None."""
     with open_existing_store(store) as opened:
-        project = AnnotationProjects(opened).get(name)
-        with opened.database.read_transaction() as connection:
-            rows = [label for label in read_labels(connection, project) if label.role == COUNTED]
-    if not rows:
+        judgments = read_project_judgments(opened, AnnotationProjects(opened).get(name))
+    if judgments is None:
         raise InputError(
             f"project {name} has no label yet: judge pairs with `assay judge work {name} --rater …`"
         )
+    return judgments
+
+
+def read_project_judgments(store: Store, project: AnnotationProject) -> Judgments | None:
+    """Return the counted labels of a project; None if it has none yet."""
+    with store.database.read_transaction() as connection:
+        rows = [label for label in read_labels(connection, project) if label.role == COUNTED]
+    if not rows:
+        return None
     columns: dict[str, list[Any]] = {
         "query_id": [row.query_id for row in rows],
         "doc_id": [row.doc_id for row in rows],

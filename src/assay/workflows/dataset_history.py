@@ -210,7 +210,7 @@ def _measure_coverage(
 
 
 def _judged_pairs(store: Store, version: DatasetVersion) -> pl.DataFrame | None:
-    qrels = DatasetVersions(store).tables(version).get("qrels")
+    qrels = DatasetVersions(store).table(version, "qrels")
     assert qrels is None or isinstance(qrels, Qrels)
     return None if qrels is None else qrels.frame.select("query_id", "doc_id", is_judged=pl.lit(1.0))
 

@@ -11,23 +11,25 @@ import polars as pl
 
 from assay.core.errors import InputError
 from assay.core.judgments import Judgments
+from assay.core.recent_values import RecentValues
 from assay.core.records import DatasetVersion
 from assay.core.suggestions import did_you_mean
-from assay.core.tables import Documents, Qrels, Queries
+from assay.core.tables import Qrels, Queries
 from assay.judging.aggregation.adjudicated import PREFIX as ADJUDICATOR
 from assay.judging.aggregation.aggregate import Rule, aggregate
 from assay.judging.annotation.project import AnnotationProject, Grade
 from assay.store.annotation import AnnotationProjects, Fields
 from assay.store.annotation_decisions import read_project_texts, read_raters
-from assay.store.datasets import DatasetVersions
+from assay.store.datasets import DatasetTable, DatasetVersions
 from assay.store.rankings import read_queries, read_texts
 from assay.store.store import Store
-from assay.workflows.annotation import project_judgments
+from assay.workflows.annotation import read_project_judgments
 from assay.workflows.judgment_inputs import DATASET, PROJECT
 
 JUDGE_MARK = "#"  # between a source and the name of one judge of it
 _MOST_VERSIONS = 30
 _MOST_EXPERIMENTS = 20
+_judges = RecentValues[dict[str, int]](200)  # of tables of judgments, by their digest
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,14 @@ def _dataset_source(store: Store, version: DatasetVersion) -> LabelSource:
     digest = version.digests.get("judgments")
     judges: dict[str, int] = {}
     if digest is not None and store.tables.has(digest):
-        frame = pl.read_parquet(io.BytesIO(store.tables.read(digest)), columns=["judge"])
-        judges = dict(frame.group_by("judge").len().sort("judge").rows())
+        judges = _judges.get(digest, lambda: _count_judges(store.tables.read(digest)))
     has_qrels = "qrels" in version.digests
     return LabelSource(f"{DATASET}{version.label}", version.label, _without_adjudicators(judges), has_qrels)
+
+
+def _count_judges(content: bytes) -> dict[str, int]:
+    frame = pl.read_parquet(io.BytesIO(content), columns=["judge"])
+    return dict(frame.group_by("judge").len().sort("judge").rows())
 
 
 def _without_adjudicators(judges: Mapping[str, int]) -> dict[str, int]:
@@ -70,84 +76,69 @@ def _without_adjudicators(judges: Mapping[str, int]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class SourceTables:
-    """The labels of one source with what people read of the pairs, and the grades that can be given."""
+class Source:
+    """An annotation project or a version of an evaluation set."""
 
     reference: str
     name: str
-    judgments: Judgments | None
-    qrels: Qrels | None
-    queries: Queries | None
-    query_fields: Mapping[str, Fields]
-    document_fields: Mapping[str, Fields]  # of those that are known without experiments
-    grades: tuple[Grade, ...]  # of a project; else empty
+    project: AnnotationProject | None = None
+    version: DatasetVersion | None = None
 
     @property
-    def query_texts(self) -> dict[str, str]:
-        """The text of each query that has one."""
-        return {query: fields["text"] for query, fields in self.query_fields.items() if fields.get("text")}
+    def grades(self) -> tuple[Grade, ...]:
+        """The grades that raters of a project can give; empty for a version."""
+        return () if self.project is None else self.project.grades
 
 
-def open_label_source(store: Store, reference: str) -> SourceTables:
-    """Return the labels of project:NAME or dataset:NAME."""
+def find_source(store: Store, reference: str) -> Source:
+    """Return project:NAME or dataset:NAME; InputError if there is none."""
     if reference.startswith(PROJECT):
-        return _open_project(store, AnnotationProjects(store).get(reference.removeprefix(PROJECT)))
+        project = AnnotationProjects(store).get(reference.removeprefix(PROJECT))
+        return Source(f"{PROJECT}{project.name}", project.name, project=project)
     if not reference.startswith(DATASET):
         raise InputError(f"expected project:NAME or dataset:NAME, found {reference!r}")
-    versions = DatasetVersions(store)
-    return _open_version(store, versions.get(reference.removeprefix(DATASET)))
+    version = DatasetVersions(store).get(reference.removeprefix(DATASET))
+    return Source(f"{DATASET}{version.label}", version.label, version=version)
 
 
-def _open_project(store: Store, project: AnnotationProject) -> SourceTables:
-    has_labels = bool(read_raters(store.database, project))
-    query_fields = read_project_texts(store.database, project, "query")
-    return SourceTables(
-        reference=f"{PROJECT}{project.name}",
-        name=project.name,
-        judgments=project_judgments(project.name, store.url) if has_labels else None,
-        qrels=None,
-        queries=None,
-        query_fields=query_fields,
-        document_fields=read_project_texts(store.database, project, "document"),
-        grades=project.grades,
-    )
+def read_judgments_of(store: Store, source: Source) -> Judgments | None:
+    """Return what each judge of a source said; None if that is not stored."""
+    if source.project is not None:
+        return read_project_judgments(store, source.project)
+    table = _read_table(store, source, "judgments")
+    assert table is None or isinstance(table, Judgments)
+    return table
 
 
-def _open_version(store: Store, version: DatasetVersion) -> SourceTables:
-    tables = DatasetVersions(store).tables(version)
-    judgments, qrels, queries, documents = (
-        tables.get(role) for role in ("judgments", "qrels", "queries", "documents")
-    )
-    assert judgments is None or isinstance(judgments, Judgments)
-    assert qrels is None or isinstance(qrels, Qrels)
-    assert queries is None or isinstance(queries, Queries)
-    assert documents is None or isinstance(documents, Documents)
-    return SourceTables(
-        reference=f"{DATASET}{version.label}",
-        name=version.label,
-        judgments=judgments,
-        qrels=qrels,
-        queries=queries,
-        query_fields={} if queries is None else _fields_of(queries, ("text",)),
-        document_fields={} if documents is None else _fields_of(documents, ("title", "text")),
-        grades=(),
-    )
+def read_qrels_of(store: Store, source: Source) -> Qrels | None:
+    """Return the qrels of a version; None if it has none, or for a project."""
+    table = _read_table(store, source, "qrels")
+    assert table is None or isinstance(table, Qrels)
+    return table
 
 
-def _fields_of(table: Queries | Documents, names: Sequence[str]) -> dict[str, Fields]:
-    kept = [name for name in names if name in table.columns]
-    rows = zip(*(table.columns[name] for name in kept), strict=True)
+def read_queries_of(store: Store, source: Source) -> Queries | None:
+    """Return the query table of a version; None if it has none, or for a project."""
+    table = _read_table(store, source, "queries")
+    assert table is None or isinstance(table, Queries)
+    return table
+
+
+def _read_table(store: Store, source: Source, role: str) -> DatasetTable | None:
+    return None if source.version is None else DatasetVersions(store).table(source.version, role)
+
+
+def _fields_of(frame: pl.DataFrame, key: str, names: Sequence[str]) -> dict[str, Fields]:
+    kept = [name for name in names if name in frame.columns]
     return {
-        key: {name: str(value) for name, value in zip(kept, row, strict=True) if value}
-        for key, row in zip(table.ids, rows, strict=True)
+        row[0]: {name: str(value) for name, value in zip(kept, row[1:], strict=True) if value}
+        for row in frame.select(key, *kept).iter_rows()
     }
 
 
-def read_document_fields(store: Store, tables: SourceTables, ids: Sequence[str]) -> dict[str, Fields]:
+def read_document_fields(store: Store, source: Source, ids: Sequence[str]) -> dict[str, Fields]:
     """Return title and text of documents: from the source, else from what experiments kept."""
-    fields: dict[str, Fields] = {
-        doc: tables.document_fields[doc] for doc in ids if doc in tables.document_fields
-    }
+    fields = _own_fields(store, source, "document", ids)
     for experiment in store.list(limit=_MOST_EXPERIMENTS):
         missing = [doc for doc in ids if doc not in fields]
         collection = experiment.digests.get("documents")
@@ -157,14 +148,27 @@ def read_document_fields(store: Store, tables: SourceTables, ids: Sequence[str])
     return fields
 
 
-def read_query_fields(store: Store, tables: SourceTables, ids: Sequence[str]) -> dict[str, Fields]:
+def _own_fields(store: Store, source: Source, kind: str, ids: Sequence[str]) -> dict[str, Fields]:
+    """Return what raters read of some queries or documents of the source."""
+    if source.project is not None:
+        texts = read_project_texts(store.database, source.project, kind)
+        return {item: texts[item] for item in ids if item in texts}
+    role, key = ("queries", "query_id") if kind == "query" else ("documents", "doc_id")
+    digest = source.version.digests.get(role) if source.version is not None else None
+    if digest is None or not store.tables.has(digest):
+        return {}
+    rows = pl.scan_parquet(io.BytesIO(store.tables.read(digest))).filter(pl.col(key).is_in(list(set(ids))))
+    return _fields_of(rows.collect(), key, ("title", "text"))
+
+
+def read_query_fields(store: Store, source: Source, ids: Sequence[str]) -> dict[str, Fields]:
     """Return the text of queries: from the source, else from what experiments kept."""
-    fields = {query: tables.query_fields[query] for query in ids if query in tables.query_fields}
+    fields = _own_fields(store, source, "query", ids)
     for experiment in store.list(limit=_MOST_EXPERIMENTS):
         missing = {query for query in ids if query not in fields}
         queries = read_queries(store, experiment) if missing else None
         if queries is not None:
-            own = _fields_of(queries, ("text",))
+            own = _fields_of(queries.frame, "query_id", ("text",))
             fields |= {query: own[query] for query in missing if query in own}
     return fields
 
@@ -173,35 +177,38 @@ def read_query_fields(store: Store, tables: SourceTables, ids: Sequence[str]) ->
 class LabelSet:
     """One grade for each pair, and the source that it is from."""
 
-    reference: str
-    tables: SourceTables
+    source: Source
+    judge: str  # empty: all judges
     qrels: Qrels
+
+    @property
+    def reference(self) -> str:
+        """The source, with the judge if there is one."""
+        return f"{self.source.reference}{JUDGE_MARK}{self.judge}" if self.judge else self.source.reference
 
     @property
     def name(self) -> str:
         """The name of the source, with the judge if there is one."""
-        judge = self.reference.partition(JUDGE_MARK)[2]
-        return f"{judge}, {self.tables.name}" if judge else self.tables.name
+        return f"{self.judge}, {self.source.name}" if self.judge else self.source.name
 
 
 def open_label_set(store: Store, reference: str) -> LabelSet:
     """Return one grade for each pair: of one judge (SOURCE#JUDGE), of qrels, or the vote of all judges."""
-    source, mark, judge = reference.partition(JUDGE_MARK)
-    tables = open_label_source(store, source)
-    reference = f"{tables.reference}{mark}{judge}"
+    name, _, judge = reference.partition(JUDGE_MARK)
+    source = find_source(store, name)
+    qrels = None if judge else read_qrels_of(store, source)
+    if qrels is not None:
+        return LabelSet(source, judge, qrels)
+    judgments = read_judgments_of(store, source)
+    if judgments is None:
+        raise InputError(f"{name} has no labels of single judges" if judge else f"{name} has no label yet")
     if judge:
-        return LabelSet(reference, tables, _labels_of_judge(tables, judge))
-    if tables.qrels is not None:
-        return LabelSet(reference, tables, tables.qrels)
-    if tables.judgments is None:
-        raise InputError(f"{source} has no label yet")
-    return LabelSet(reference, tables, aggregate(tables.judgments, Rule("majority", ties="lower")).qrels())
+        judgments = _take_judge(judgments, judge, source)
+    return LabelSet(source, judge, aggregate(judgments, Rule("majority", ties="lower")).qrels())
 
 
-def _labels_of_judge(tables: SourceTables, judge: str) -> Qrels:
-    judges = [] if tables.judgments is None else tables.judgments.judges
-    if tables.judgments is None or judge not in judges:
-        hint = did_you_mean(judge, judges) or f"there are {', '.join(judges[:10]) or 'none'}"
-        raise InputError(f"{tables.reference} has no judge {judge!r}; {hint}")
-    own = tables.judgments.take(pl.col("judge") == judge)
-    return aggregate(own, Rule("majority", ties="lower")).qrels()
+def _take_judge(judgments: Judgments, judge: str, source: Source) -> Judgments:
+    if judge not in judgments.judges:
+        hint = did_you_mean(judge, judgments.judges) or f"there are {', '.join(judgments.judges[:10])}"
+        raise InputError(f"{source.reference} has no judge {judge!r}; {hint}")
+    return judgments.take(pl.col("judge") == judge)

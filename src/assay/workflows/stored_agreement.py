@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.core.errors import InputError
-from assay.core.judgments import Judgments
+from assay.core.recent_values import RecentValues
 from assay.core.tables import Queries
 from assay.judging.adjudication import Disputes, Pair, name_judge
 from assay.judging.aggregation.adjudicated import find_adjudicators, without_adjudicators
@@ -20,10 +20,12 @@ from assay.store.annotation_labels import read_labels
 from assay.store.store import Store
 from assay.workflows.label_sources import (
     LabelSource,
-    SourceTables,
+    Source,
     find_label_sources,
-    open_label_source,
+    find_source,
     read_document_fields,
+    read_judgments_of,
+    read_queries_of,
     read_query_fields,
 )
 from assay.workflows.stores import open_existing_store
@@ -31,6 +33,7 @@ from assay.workflows.stores import open_existing_store
 PAGE_SIZE = 20  # disagreements listed at once
 SHOWN = ("open", "decided", "all")
 _FEWEST_RATERS = 2
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,7 @@ class StoredAgreementRequest:
     by: Sequence[str] = ()  # columns of the queries to slice by
     show: str = "open"  # which disagreements: without a decision, with one, or all
     offset: int = 0
-    level: float = 0.95
+    level: float = _LEVEL
     store: str | None = None
 
     def __post_init__(self) -> None:
@@ -123,33 +126,59 @@ class StoredAgreement:
         }
 
 
+class _Comparison(NamedTuple):
+    """The raters of a source, compared; None: fewer than two raters labelled pairs."""
+
+    report: AgreementReport | None
+    disputes: Disputes | None
+    columns: Sequence[str]
+
+
+_comparisons = RecentValues[_Comparison](4)  # of versions, which never change
+
+
 def measure_stored_agreement(request: StoredAgreementRequest) -> StoredAgreement:
     """Return how far the raters of a stored source agree, and where they do not."""
     with open_existing_store(request.store) as store:
         sources = find_label_sources(store)
-        source = _choose(sources, request.source, store)
-        if source is None:
+        chosen = _choose(sources, request.source, store)
+        if chosen is None:
             return StoredAgreement(sources, None)
-        tables = open_label_source(store, source.reference)
-        judgments = _labels_of_raters(tables)
-        columns = _slice_columns(tables.queries)
-        if judgments is None or len(judgments.judges) < _FEWEST_RATERS:
-            return StoredAgreement(sources, source, None, None, columns)
-        report = compute_agreement(
-            judgments, tables.queries, None, request.by, disagreements=0, level=request.level
-        )
-        disputes = _list_disputes(store, tables, judgments, request)
-        return StoredAgreement(sources, source, report, disputes, columns)
+        source = find_source(store, chosen.reference)
+        report, disputes, columns = _compare_once(store, source, request.by, request.level)
+        if report is None or disputes is None:
+            return StoredAgreement(sources, chosen, None, None, columns)
+        listed = _list_disputes(store, source, disputes, request)
+        return StoredAgreement(sources, chosen, report, listed, columns)
 
 
 def _choose(sources: Sequence[LabelSource], reference: str, store: Store) -> LabelSource | None:
-    """Return the source of a reference, or the first whose raters can be compared."""
+    """Return the source of a reference, or the one with the most labels whose raters can be compared."""
     if not reference:
         fit = [source for source in sources if len(source.judges) >= _FEWEST_RATERS]
         return max(fit, key=lambda source: sum(source.judges.values())) if fit else None
-    name = open_label_source(store, reference).reference
-    known = next((source for source in sources if source.reference == name), None)
-    return known or LabelSource(name, name.partition(":")[2], {})
+    source = find_source(store, reference)
+    known = next((one for one in sources if one.reference == source.reference), None)
+    return known or LabelSource(source.reference, source.name, {})
+
+
+def _compare_once(store: Store, source: Source, by: Sequence[str], level: float) -> _Comparison:
+    """Return the comparison of the raters of a source; that of a version is computed once."""
+    if source.version is None:
+        return _compare(store, source, by, level)
+    key = (source.version.digest, tuple(by), level)
+    return _comparisons.get(key, lambda: _compare(store, source, by, level))
+
+
+def _compare(store: Store, source: Source, by: Sequence[str], level: float) -> _Comparison:
+    judgments = read_judgments_of(store, source)
+    queries = read_queries_of(store, source)
+    columns = _slice_columns(queries)
+    raters = None if judgments is None else without_adjudicators(judgments, find_adjudicators(judgments))
+    if raters is None or len(raters.judges) < _FEWEST_RATERS:
+        return _Comparison(None, None, columns)
+    report = compute_agreement(raters, queries, None, by, disagreements=0, level=level)
+    return _Comparison(report, Disputes(raters), columns)
 
 
 def _slice_columns(queries: Queries | None) -> list[str]:
@@ -160,22 +189,15 @@ def _slice_columns(queries: Queries | None) -> list[str]:
     return [*own, *["length"] * ("text" in queries.columns)]
 
 
-def _labels_of_raters(tables: SourceTables) -> Judgments | None:
-    if tables.judgments is None:
-        return None
-    return without_adjudicators(tables.judgments, find_adjudicators(tables.judgments))
-
-
 def _list_disputes(
-    store: Store, tables: SourceTables, judgments: Judgments, request: StoredAgreementRequest
+    store: Store, source: Source, disputes: Disputes, request: StoredAgreementRequest
 ) -> DisputeList:
-    disputes = Disputes(judgments)
-    project = _find_project(store, tables)
+    project = _find_project(store, source)
     decisions = {} if project is None else _read_decisions(store, project)
     kept = [one for one in disputes.by_severity if _is_shown(one, decisions, request.show)]
     shown = kept[request.offset : request.offset + PAGE_SIZE]
-    queries = read_query_fields(store, tables, [one.query_id for one in shown])
-    documents = read_document_fields(store, tables, [one.doc_id for one in shown])
+    queries = read_query_fields(store, source, [one.query_id for one in shown])
+    documents = read_document_fields(store, source, [one.doc_id for one in shown])
     return DisputeList(
         [
             Dispute(
@@ -191,8 +213,8 @@ def _list_disputes(
         sum((one.query_id, one.doc_id) in decisions for one in disputes.by_severity),
         len(disputes),
         disputes.judged_twice,
-        _grades(tables, disputes),
-        adjudication_name(tables),
+        _grades(source, disputes),
+        adjudication_name(source),
     )
 
 
@@ -201,18 +223,18 @@ def _is_shown(dispute: Disagreement, decisions: Mapping[Pair, Decision], show: s
     return show == "all" or is_decided == (show == "decided")
 
 
-def _grades(tables: SourceTables, disputes: Disputes) -> tuple[Grade, ...]:
+def _grades(source: Source, disputes: Disputes) -> tuple[Grade, ...]:
     """Return the grades that can be given: those of the project, or from the lowest to the highest label."""
-    return tables.grades or tuple(Grade(value, "") for value in disputes.scale)
+    return source.grades or tuple(Grade(value, "") for value in disputes.scale)
 
 
-def adjudication_name(tables: SourceTables) -> str:
+def adjudication_name(source: Source) -> str:
     """Return the name of the project in which the decisions about a source are kept."""
-    return f"{tables.name.replace('@', '-')}-adjudication"
+    return f"{source.name.replace('@', '-')}-adjudication"
 
 
-def _find_project(store: Store, tables: SourceTables) -> AnnotationProject | None:
-    name = adjudication_name(tables)
+def _find_project(store: Store, source: Source) -> AnnotationProject | None:
+    name = adjudication_name(source)
     return next((project for project in AnnotationProjects(store).find() if project.name == name), None)
 
 
@@ -253,45 +275,44 @@ def decide(request: DecideRequest) -> SavedDecision:
     """Save a decision as the label of an adjudicator, in the project that has the disputes of the source."""
     judge = name_judge(request.adjudicator)
     with open_existing_store(request.store) as store:
-        tables = open_label_source(store, request.source)
-        project = _find_project(store, tables)
+        source = find_source(store, request.source)
+        project = _find_project(store, source)
         pair = (request.query_id, request.doc_id)
         if project is None or find_pair(store.database, project, *pair) is None:
-            project = _add_disputes(store, tables, project, pair)
+            project = _add_disputes(store, source, project, pair)
         save_decision(store.database, project, pair, judge, request.grade, request.note)
         return SavedDecision(project.name, judge, *pair)
 
 
 def _add_disputes(
-    store: Store, tables: SourceTables, project: AnnotationProject | None, pair: Pair
+    store: Store, source: Source, project: AnnotationProject | None, pair: Pair
 ) -> AnnotationProject:
     """Create the project of the disputes of a source, or add those that it lacks."""
-    judgments = _labels_of_raters(tables)
-    disputes = None if judgments is None else Disputes(judgments)
+    disputes = _compare_once(store, source, (), _LEVEL).disputes
     if disputes is None or pair not in disputes.by_pair:
         raise InputError(
-            f"the raters of {tables.reference} do not differ on document {pair[1]!r} of query {pair[0]!r}: "
+            f"the raters of {source.reference} do not differ on document {pair[1]!r} of query {pair[0]!r}: "
             "there is nothing to decide; reload the page"
         )
-    contents = _contents(store, tables, disputes)
+    contents = _contents(store, source, disputes)
     if project is not None:
         return add_pairs(store.database, project, contents)
     new = AnnotationProject(
-        name=adjudication_name(tables),
-        grades=_grades(tables, disputes),
+        name=adjudication_name(source),
+        grades=_grades(source, disputes),
         per_pair=1,
         guidelines="Decide the grade of pairs on which raters differ.",
-        note=f"decisions about {tables.reference}",
+        note=f"decisions about {source.reference}",
     )
     return AnnotationProjects(store).create(new, contents)
 
 
-def _contents(store: Store, tables: SourceTables, disputes: Disputes) -> ProjectContents:
+def _contents(store: Store, source: Source, disputes: Disputes) -> ProjectContents:
     pairs = [ProjectPair(*pair) for pair in disputes.blind_order()]
     queries = list(dict.fromkeys(pair.query_id for pair in pairs))
     documents = list(dict.fromkeys(pair.doc_id for pair in pairs))
     return ProjectContents(
-        pairs, read_query_fields(store, tables, queries), read_document_fields(store, tables, documents)
+        pairs, read_query_fields(store, source, queries), read_document_fields(store, source, documents)
     )
 
 
@@ -308,8 +329,8 @@ def undo(request: UndoDecisionRequest) -> SavedDecision:
     """Take back the last decision of an adjudicator about a source."""
     judge = name_judge(request.adjudicator)
     with open_existing_store(request.store) as store:
-        tables = open_label_source(store, request.source)
-        project = _find_project(store, tables)
+        source = find_source(store, request.source)
+        project = _find_project(store, source)
         if project is None:
-            raise InputError(f"nothing is decided about {tables.reference}: there is nothing to take back")
+            raise InputError(f"nothing is decided about {source.reference}: there is nothing to take back")
         return SavedDecision(project.name, judge, *undo_decision(store.database, project, judge))

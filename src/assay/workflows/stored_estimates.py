@@ -21,7 +21,13 @@ from assay.judging.estimate.next_labels import NextLabels
 from assay.store.rankings import read_queries
 from assay.store.store import Store
 from assay.workflows.annotate_pairs import PairsProject, create_pairs_project
-from assay.workflows.label_sources import LabelSet, LabelSource, find_label_sources, open_label_set
+from assay.workflows.label_sources import (
+    LabelSet,
+    LabelSource,
+    find_label_sources,
+    open_label_set,
+    read_queries_of,
+)
 from assay.workflows.stored_runs import check_depth, has_rankings, read_stored_run
 from assay.workflows.stores import open_existing_store
 
@@ -163,7 +169,7 @@ def _find_queries(
 ) -> Queries | None:
     """Return the query table that has the most of the model's queries: of a version or of an experiment."""
     wanted = set(sets[1].qrels.query_ids)
-    tables = [labels.tables.queries for labels in sets]
+    tables = [read_queries_of(store, labels.source) for labels in sets]
     tables += [read_queries(store, experiment) for experiment in experiments[:1]]
     known = [table for table in tables if table is not None]
     return max(known, key=lambda table: len(wanted.intersection(table.ids)), default=None)
@@ -256,12 +262,12 @@ def create_next_project(request: JudgeNextRequest) -> AnnotationProject:
             per_pair=request.per_pair,
             note=f"chosen to narrow estimates from {comparison.human.name} and {comparison.model.name}",
         )
-        return create_pairs_project(store, new, comparison.human.tables)
+        return create_pairs_project(store, new, comparison.human.source)
 
 
 def _grades(human: LabelSet, model: LabelSet) -> Sequence[Grade]:
     """Return the grades of the project that people judged in, or all from 0 to the highest."""
-    if human.tables.grades:
-        return human.tables.grades
+    if human.source.grades:
+        return human.source.grades
     highest = max(int(labels.qrels.grades.max()) for labels in (human, model))
     return [Grade(float(value), "") for value in range(max(1, highest) + 1)]

@@ -71,6 +71,14 @@ const showExports = () => {
 showExports();
 document.addEventListener("htmx:afterSettle", showExports);
 
+// A key can be pressed before htmx has prepared the forms that it has just put on the page.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || !event.target.hasAttribute("hx-post")) return;
+  event.preventDefault();
+  htmx.process(event.target);
+  setTimeout(() => event.target.requestSubmit(event.submitter)); // it does nothing while submit is handled
+});
+
 let isGoing = false;
 const actions = {
   "/": () => document.querySelector(".find input").focus(),
