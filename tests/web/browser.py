@@ -15,9 +15,10 @@ _OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", 
 
 
 @contextmanager
-def serve(store: Path) -> Iterator[str]:
+def serve(store: Path, *options: str) -> Iterator[str]:
     """Start `assay serve` over a store; yield its address."""
     command = [str(Path(sys.executable).with_name("assay")), "serve", "--port", "0", "--store", str(store)]
+    command += options
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:

@@ -23,8 +23,8 @@ A team behind a proxy, with PostgreSQL (docs/dashboard-team.md; files for it are
   export ASSAY_STORE='postgresql://assay@db/assay?tables=/var/lib/assay/tables'
   assay serve users add ada --role admin
   assay serve --accounts --public-url https://assay.example.org --trusted-proxy 127.0.0.1
-The proxy ends TLS and passes on to http://127.0.0.1:8765 with the headers Host (or X-Forwarded-Host),
-X-Forwarded-For and X-Forwarded-Proto. Several servers may share one PostgreSQL.
+The proxy ends TLS and passes on to http://127.0.0.1:8765 with the headers Host, X-Forwarded-For and
+X-Forwarded-Proto. Several servers may share one PostgreSQL.
 
 `assay serve run --help` shows the options of the server.
 

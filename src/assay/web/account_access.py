@@ -20,7 +20,8 @@ from assay.workflows.authentication import Identity
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _OPEN_PATHS = {"/health", "/login", "/login/oidc", "/login/oidc/callback"}  # that need no login
 _OWN_TOKEN_CHECK = {"/login", "/logout"}  # forms that work without JavaScript carry it as a field
-_NOTED_BY_WORKFLOW = ("/login", "/logout", "/people", "/account")  # their entries say more
+# Their entries say more, or, as labels, have a log of their own, which names the rater.
+_NOTED_BY_WORKFLOW = ("/login", "/logout", "/people", "/account", "/annotate/")
 _FOR_PEOPLE_ONLY = ("/people", "/account")  # a stolen token must not create another
 _STRICT_TRANSPORT = "max-age=31536000"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from assay.core.errors import InputError
+from assay.core.errors import InputError, MissingExtraError
 from assay.web.access import Access
 from assay.web.app import create_app
 from assay.workflows.bench_folders import name_benches
@@ -92,8 +92,10 @@ def _access(request: ServeRequest) -> Access:
     benches = name_benches(request.benches, store)
     if not settings.accounts:
         return Access(store, benches)
-    from assay.web.account_access import AccountAccess  # loads what only a team needs
-
+    try:
+        from assay.web.account_access import AccountAccess  # loads what only a team needs
+    except ImportError as error:
+        raise MissingExtraError(str(error.name), "a dashboard with accounts", "web") from None
     access = AccountAccess(store, settings, benches)
     if settings.oidc is None and not access.authentication.has_accounts():
         raise InputError(
