@@ -8,8 +8,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from assay.workflows.annotation import ProjectRequest, progress, project_judgments
 from assay.workflows.dataset_versions import ListDatasetsRequest, list_datasets
+from tests.web.axe import violations
 from tests.web.browser import open_browser, serve
 from tests.web.labels import save_labels, save_second_version
+
+_SETS = "/judges?human=dataset:people%23rater+1&model=dataset:model&by=category"
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +93,17 @@ def _first_version(store: Path) -> str:
     """Return the digest of the first version of the labels of people."""
     versions = list_datasets(ListDatasetsRequest(name="people", store=str(store))).versions
     return versions[-1].digest[:8]
+
+
+@pytest.mark.parametrize("path", ["/datasets/people?tab=checks", "/agreement?rater=dee", _SETS])
+def test_pages_have_no_serious_violation_and_do_not_scroll_sideways(
+    browser: Browser, address: str, path: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, color_scheme="dark", bypass_csp=True
+    )
+    page = context.new_page()
+    page.goto(f"{address}{path}")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    context.close()

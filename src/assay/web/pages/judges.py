@@ -83,7 +83,7 @@ def present(context: Context, value: JudgeComparison, parameters: JudgesParamete
         "columns": value.columns,
     }
     if value.agreement is None or value.confusion is None:
-        return View("Judges", "assay judge estimate PEOPLE MODEL --run RUN", parts)
+        return View("Judges", _command(value, parameters), parts)
     names = [e.name for e in value.experiments]
     parts |= {
         "title": title_model_labels(value.agreement),
@@ -102,7 +102,18 @@ def present(context: Context, value: JudgeComparison, parameters: JudgesParamete
         "texts": value.texts,
         "unit": _UNIT_AXIS,
     }
-    return View("Judges", "assay judge estimate PEOPLE MODEL --run RUN", parts)
+    return View("Judges", _command(value, parameters), parts)
+
+
+def _command(value: JudgeComparison, parameters: JudgesParameters) -> str:
+    """Return the command that gives the same; the labels of one judge or of a project are a file there."""
+    human, model = (
+        labels.reference if labels and labels.source.version and not labels.judge else word
+        for labels, word in ((value.human, "QRELS"), (value.model, "QRELS_MODEL"))
+    )
+    words = ["assay judge estimate", model, "RUN --human", human]
+    words += [f"-m {measure}" for measure in parameters.measure or DEFAULT_MEASURES if measure.strip()]
+    return " ".join([*words, *[f"--by {parameters.by}"] * bool(parameters.by)])
 
 
 def list_options(sources: Any) -> list[dict[str, Any]]:
