@@ -13,6 +13,7 @@ import uvicorn
 from assay.core.errors import InputError, MissingExtraError
 from assay.web.access import Access
 from assay.web.app import create_app
+from assay.workflows.accounts import list_people
 from assay.workflows.bench_folders import name_benches
 from assay.workflows.serve_settings import (
     LOOPBACK_NAMES,
@@ -96,10 +97,18 @@ def _access(request: ServeRequest) -> Access:
         from assay.web.account_access import AccountAccess  # loads what only a team needs
     except ImportError as error:
         raise MissingExtraError(str(error.name), "a dashboard with accounts", "web") from None
-    access = AccountAccess(store, settings, benches)
-    if settings.oidc is None and not access.authentication.has_accounts():
+    if settings.oidc is None and not _has_accounts(store):
         raise InputError(
             "nobody could log in: add an account first (assay serve users add NAME --role admin), or name "
             "a provider in [serve.oidc]"
         )
-    return access
+    return AccountAccess(store, settings, benches)
+
+
+def _has_accounts(store: str) -> bool:
+    """Return whether anybody can log in; a store that does not exist is not created."""
+    try:
+        accounts = list_people(store).accounts
+    except InputError:
+        return False
+    return any(account.disabled_at is None for account in accounts)

@@ -53,10 +53,6 @@ class Authentication:
             ApiTokens(database),
         )
 
-    def has_accounts(self) -> bool:
-        """Return whether anybody can log in."""
-        return any(account.disabled_at is None for account in self._accounts.list())
-
     def log_in(self, name: str, password: str, client: Client) -> str | None:
         """Return the secret of a new session, None if the name or the password is wrong."""
         lowered = name.strip().lower()
