@@ -6,6 +6,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from assay.workflows.annotation import ProjectRequest, progress
+from assay.workflows.estimate import EstimateRequest, estimate
+from assay.workflows.inputs import TableFiles
 from tests.web.dashboards import open_dashboard, save_experiments, token_of
 from tests.web.labels import save_labels
 
@@ -52,6 +54,18 @@ def test_estimates_are_by_both_by_people_and_by_the_model(client: TestClient) ->
     assert first["human_only"]["n"] == 20
     assert first["model_only"]["n"] == 40
     assert first["combined"]["low"] <= first["combined"]["value"] <= first["combined"]["high"]
+
+
+def test_estimates_are_those_of_the_command(client: TestClient, store: Path) -> None:
+    folder = store.parent
+    runs = [str(folder / f"{name}.run") for name in ("vectors", "words")]
+    files = TableFiles(qrels=str(folder / "model.qrels"), runs=runs)
+    request = EstimateRequest(files=files, human=str(folder / "people.qrels"), measures=["P@2"])
+    expected = {e.target.run: e.estimate.to_dict() for e in estimate(request).estimates.estimates}
+    data = client.get("/judges.json", params={**SETS, "measure": "P@2"}).json()["estimates"][0]["estimates"]
+    assert {row["run"]: row["combined"] for row in data} == {
+        run: powered["combined"] for run, powered in expected.items()
+    }
 
 
 def test_one_judge_can_stand_for_people(client: TestClient) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from assay.core.errors import InputError
 from assay.core.judgments import Judgments
+from assay.core.recent_values import RecentValues
 from assay.core.records import DatasetVersion, Experiment
 from assay.core.tables import Qrels, Queries
 from assay.judging.annotation.progress import ProjectProgress
@@ -32,6 +33,8 @@ TABS = ("diff", "coverage", "checks", "pools")
 JUDGED_DEPTH = 10
 _MOST_EXPERIMENTS = 50  # whose judged shares are computed
 _MOST_ROWS = 50  # of each kind in a difference
+
+_KEPT = 8  # checks of versions, which never change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +124,10 @@ class DatasetHistory:
         }
 
 
+_checks = RecentValues[DatasetCheck](_KEPT)
+_differences = RecentValues[VersionDifference](2)  # with all rows that differ, so only a few
+
+
 def show_dataset(request: DatasetHistoryRequest) -> DatasetHistory:
     """Return the versions of an evaluation set and one view of one of them."""
     with open_existing_store(request.store) as store:
@@ -135,18 +142,30 @@ def show_dataset(request: DatasetHistoryRequest) -> DatasetHistory:
         if request.tab == "pools":
             return DatasetHistory(versions, version, request.tab, pools=_pools(store, version), uses=uses)
     if request.tab == "checks":
-        files = EvaluationSetFiles(source=f"{PREFIX}{version.label}", store=request.store)
-        check = check_dataset(CheckDatasetRequest(files=files))
+        key = (version.digest, version.parent)
+        check = _checks.get(key, lambda: _check(version, request.store))
         return DatasetHistory(versions, version, request.tab, check=check, uses=uses)
     return DatasetHistory(versions, version, request.tab, diff=_diff(version, request), uses=uses)
 
 
+def _check(version: DatasetVersion, store: str | None) -> DatasetCheck:
+    files = EvaluationSetFiles(source=f"{PREFIX}{version.label}", store=store)
+    return check_dataset(CheckDatasetRequest(files=files))
+
+
 def _diff(version: DatasetVersion, request: DatasetHistoryRequest) -> VersionDifference | None:
-    other = request.against or version.parent
-    if other is None:
+    reference = request.against or version.parent
+    if reference is None:
         return None
-    first, before = open_tables(f"{PREFIX}{version.name}@{other}", request.store)
-    second, after = open_tables(f"{PREFIX}{version.label}", request.store)
+    with open_existing_store(request.store) as store:
+        other = DatasetVersions(store).get(f"{version.name}@{reference}")
+    key = (other.name, other.digest, version.name, version.digest)
+    return _differences.get(key, lambda: _compare(other, version, request.store))
+
+
+def _compare(other: DatasetVersion, version: DatasetVersion, store: str | None) -> VersionDifference:
+    first, before = open_tables(f"{PREFIX}{other.label}", store)
+    second, after = open_tables(f"{PREFIX}{version.label}", store)
     difference = DatasetDifference(first, second, diff_datasets(before, after), _MOST_ROWS)
     shown = {
         key
