@@ -17,7 +17,8 @@ def evaluation_notes(evaluations: Sequence[Evaluation], qrels: Qrels, with_count
     """Return a warning if no returned document was judged, and before it the counts, if wanted."""
     notes = [describe_counts(e.name, e.counts) for e in evaluations] if with_counts else []
     ids = ", ".join(qrels.doc_ids.strings[:3])
-    notes += warning_notes(evaluations) + _weight_notes(evaluations[0])
+    notes += warning_notes(evaluations)
+    notes += [note for evaluation in evaluations[:1] for note in _weight_notes(evaluation)]
     return notes + [
         f"warning: no document that {e.name} returned was ever judged; the qrels have ids such as {ids}: "
         "check that both use the same document ids"
