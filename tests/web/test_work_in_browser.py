@@ -15,7 +15,7 @@ from assay.store.jobs import Jobs
 from assay.store.store import Store
 from tests.web.browser import open_browser, serve
 from tests.web.dashboards import save_experiments
-from tests.web.slow_project import QUERIES, write_slow_project
+from tests.web.slow_project import QUERIES, speed_up, write_slow_project
 
 WAIT = 30_000  # milliseconds, for a machine that does much else
 
@@ -97,7 +97,7 @@ def test_chosen_columns_are_in_the_address_and_remembered(page: Page, address: s
 
 
 def test_a_job_is_cancelled_and_resumed_after_the_server_was_killed(page: Page, tmp_path: Path) -> None:
-    store = write_slow_project(tmp_path, seconds=0.5)
+    store = write_slow_project(tmp_path, seconds=1.5)
     with serve_project(tmp_path) as address:
         page.goto(f"{address}/jobs")
         page.get_by_role("button", name="Start").first.click()
@@ -105,6 +105,7 @@ def test_a_job_is_cancelled_and_resumed_after_the_server_was_killed(page: Page, 
         page.get_by_role("button", name="Cancel").click()
         expect(page.locator(".head")).to_contain_text("cancelled", timeout=WAIT)
         job = page.url.rsplit("/", 1)[1]
+    speed_up(tmp_path)
     with serve_project(tmp_path) as address:
         page.goto(f"{address}/jobs/{job}")
         page.get_by_role("button", name="Resume").click()

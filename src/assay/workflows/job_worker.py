@@ -41,6 +41,12 @@ class JobReport:
         with self._lock:
             self._values |= {name: value for name, value in values.items() if value is not None}
 
+    def finish(self) -> None:
+        """Say that all of the work is done."""
+        with self._lock:
+            if "total" in self._values:
+                self._values["done"] = self._values["total"]
+
     def write(self, line: str) -> None:
         """Add a line to the log."""
         with self._lock:
@@ -105,6 +111,7 @@ def work(job_id: str, url: str | None = None) -> None:
         try:
             with JobReport(jobs, job) as report, _logged(report):
                 location = WORK[job.kind](job.request, report, store_url(url))
+                report.finish()
         except KeyboardInterrupt:
             state = "cancelled"
         except AssayError as problem:
