@@ -23,6 +23,7 @@ _OWN_TOKEN_CHECK = {"/login", "/logout"}  # forms that work without JavaScript c
 # Their entries say more, or, as labels, have a log of their own, which names the rater.
 _NOTED_BY_WORKFLOW = ("/login", "/logout", "/people", "/account", "/annotate/")
 _FOR_PEOPLE_ONLY = ("/people", "/account")  # a stolen token must not create another
+_MAX_OPEN_BODY = 64 * 1024  # bytes that anybody may send without a login
 _STRICT_TRANSPORT = "max-age=31536000"
 
 
@@ -76,7 +77,7 @@ class AccountRequests:
         if seconds:
             return self._refuse_often(request, seconds)
         if request.url.path in _OPEN_PATHS or request.url.path.startswith("/static/"):
-            return None
+            return _refuse_long_body(request)
         return self._ask_to_log_in(request) if identity is None else self._refuse_change(request, identity)
 
     def _refuse_often(self, request: Request, seconds: int) -> Response | None:
@@ -135,3 +136,12 @@ class AccountRequests:
         result = "done" if status < 400 else f"refused ({status})"
         name, address = (identity.name if identity else ""), address_of(request)
         self.access.authentication.note(name, request.method, path, result, address)
+
+
+def _refuse_long_body(request: Request) -> Response | None:
+    """Return why a body without a login is refused: it is long, or does not say how long it is."""
+    if request.method in _SAFE_METHODS:
+        return None
+    length = request.headers.get("content-length", "")
+    is_short = length.isdecimal() and int(length[:20]) <= _MAX_OPEN_BODY
+    return None if is_short else error_response(request, 413, "log in before you send so much")
