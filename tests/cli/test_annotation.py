@@ -228,3 +228,9 @@ def test_a_terminal_is_sane_after_a_signal_that_ends_the_command(person: Person)
     person.until("> ")
     os.kill(person.pid, signal.SIGTERM)
     assert person.end() == 128 + signal.SIGTERM
+
+
+def test_a_missing_store_says_what_makes_one(capsys: Captured) -> None:
+    assert call(["judge", "status", "shop", "--store", "none"]) == 2
+    assert "there is no store at none" in (err := capsys.readouterr().err)
+    assert "make a project with `assay judge create`" in err

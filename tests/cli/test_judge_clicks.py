@@ -152,3 +152,16 @@ def test_an_effective_size_that_refuses_nothing_is_no_limit(
     log.write_text("reward,propensity,action\n1,0.5,a\n0,0.5,b\n")
     assert call(["judge", "off-policy", str(log), "--least-effective-n", "-1"]) == 2
     assert "--least-effective-n expects 1 or more, found -1" in capsys.readouterr().err
+
+
+def test_a_wrong_policy_column_names_a_few_columns_and_the_nearest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.csv"
+    others = [f"feature_{i}" for i in range(40)]
+    log.write_text(
+        ",".join(["reward", "propensity", "action", "policy_b", *others]) + "\n" + "1," * 43 + "1\n"
+    )
+    assert call(["judge", "off-policy", str(log), "--target", "policy_a"]) == 2
+    message = capsys.readouterr().err
+    assert "feature_5, …; did you mean policy_b?" in message

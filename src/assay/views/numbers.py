@@ -38,9 +38,11 @@ def format_percent(share: Estimate) -> str:
 
     >>> format_percent(Estimate(0.25, 0.1, None, 0.95, 10))
     '25.0 % (10.0 … –)'
+    >>> format_percent(Estimate(0.25, None, None, 0.95, 1))
+    '25.0 %'
     """
     value, low, high = (NO_VALUE if end is None else f"{100 * end:.1f}" for end in share[:3])
-    return f"{value} % ({low} … {high})"
+    return f"{value} % ({low} … {high})" if (low, high) != (NO_VALUE, NO_VALUE) else f"{value} %"
 
 
 def format_ratio(ratio: float) -> str:

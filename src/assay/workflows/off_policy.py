@@ -12,6 +12,7 @@ import polars as pl
 from assay.core.arrays import Floats
 from assay.core.columns import match_columns, require_columns
 from assay.core.errors import FormatError, InputError, TableError, first_line
+from assay.core.suggestions import did_you_mean
 from assay.core.tables import Run
 from assay.datasets import read
 from assay.datasets.input_files import InputFile
@@ -20,6 +21,7 @@ from assay.judging.clicks.off_policy import LEAST_EFFECTIVE_N, OffPolicyValue, e
 from assay.judging.clicks.ranking_value import parse_gain, weigh_ranking
 
 DEFAULT_LEAST = LEAST_EFFECTIVE_N
+_SHOWN_COLUMNS = 10  # in an error message
 _ALIASES = {
     "reward": ("click", "clicked", "clicks"),
     "propensity": ("propensity_score", "pscore", "logged_propensity"),
@@ -91,7 +93,10 @@ def _target(request: OffPolicyRequest, frame: pl.DataFrame, action: str | None) 
     """Return the propensity of the target policy in each row."""
     if request.target != "uniform":
         if request.target not in frame.columns:
-            raise TableError(f"there is no column {request.target!r} among {', '.join(frame.columns)}")
+            names = [name for name in frame.columns if name]
+            hint = did_you_mean(request.target, names)
+            shown = ", ".join(names[:_SHOWN_COLUMNS]) + (", …" if len(names) > _SHOWN_COLUMNS else "")
+            raise TableError(f"there is no column {request.target!r} among {shown}{hint and f'; {hint}'}")
         return _numbers(frame, request.target)
     if request.actions is None and action is None:
         raise TableError("a uniform policy needs --actions N, or a column of actions (--columns action=…)")
