@@ -12,8 +12,12 @@ from assay.datasets import read
 from assay.evaluation import evaluate
 from assay.evaluation.compare import compare
 from assay.search.run_queries import RunProgress, Watch
+from assay.store.store import Store
 from assay.views.compare import comparisons_dict
+from assay.workflows.recording import SaveRequest
 from assay.workflows.run import RunRequest, run_systems
+from assay.workflows.saving import save
+from assay.workflows.stored_losses import read_losses
 from assay.workflows.systems import OptionOverrides
 from tests.projects import MINE, QUERIES, project, sent_queries
 
@@ -103,6 +107,17 @@ def test_systems_with_scores_are_prepared_for_saving(tmp_path: Path) -> None:
     assert (result.recordings[0].kind, result.recordings[0].figures["failed"]) == ("run", 0)
     (alone,) = run_systems(RunRequest(project=tmp_path / "assay.toml", systems=["mine"])).recordings
     assert alone.label == ""
+
+
+def test_losses_by_stage_are_saved_and_read_back(tmp_path: Path) -> None:
+    result = run_systems(RunRequest(project=project(tmp_path, MINE)))
+    (saved,) = save(SaveRequest(name="mine", store=str(tmp_path / "store")), result.recordings)
+    with Store(str(tmp_path / "store")) as store:
+        losses = read_losses(store, store.get(saved.id))
+    expected = result.systems[0].losses
+    assert losses is not None
+    assert expected is not None
+    assert losses.to_dict() == {**expected.to_dict(), "steps": []}
 
 
 def test_the_progress_of_each_system_is_reported(tmp_path: Path) -> None:

@@ -239,8 +239,6 @@ def find_behind_recall(request: FindingsRequest) -> IndexFindings | NoTrials:
         return NoTrials()
     source = find_source(sources, request.bench)
     study, _ = open_source(source, request.store, request.mode)
-    if not source.path:
-        return IndexFindings(source, study, collect_findings(study, request.delta, request.at_most))
     return IndexFindings(source, study, _collect_findings(_StudyKey(study), request.delta, request.at_most))
 
 

@@ -17,6 +17,7 @@ from assay.core.suggestions import did_you_mean
 from assay.store.store import Store
 from assay.store.trials import hits_of_scores, trial_from_experiment
 from assay.views.trials import sort_trials
+from assay.workflows.store_location import store_url
 from assay.workflows.stores import open_existing_store
 from assay.workflows.study import open_study
 
@@ -88,8 +89,8 @@ def open_source(source: TrialSource, store: str | None, mode: str | None = None)
     if source.path:
         modes = _folder_modes(source.path)
         return OpenedTrials(_open_folder(source.path, _last_change(source.path), mode), modes)
-    with open_existing_store(store) as opened:
-        return _open_saved(opened, source, mode)
+    ids = tuple(experiment.id for experiment in source.experiments)
+    return _open_saved(store_url(store), source.name, ids, mode)
 
 
 @lru_cache(maxsize=4)
@@ -111,17 +112,25 @@ def _folder_modes(path: str) -> tuple[str, ...]:
     return tuple(pl.read_parquet(table, columns=["mode"])["mode"].unique(maintain_order=True))
 
 
-def _open_saved(store: Store, source: TrialSource, mode: str | None) -> OpenedTrials:
-    scored = {}
-    for experiment in source.experiments:
-        trial = trial_from_experiment(experiment)
-        scores = store.scores(experiment) if _has_scores(store, experiment) else None
-        scored[trial.key] = ScoredTrial(trial, None if scores is None else hits_of_scores(scores, trial.k))
+@lru_cache(maxsize=4)
+def _open_saved(url: str, name: str, ids: tuple[str, ...], mode: str | None) -> OpenedTrials:
+    """Open saved trials; experiments never change, so they are read once."""
+    with open_existing_store(url) as store:
+        scored = _read_scored(store, [store.get(experiment) for experiment in ids])
     trials = sort_trials([each.trial for each in scored.values()])
     modes = tuple(dict.fromkeys(trial.mode for trial in trials))
     chosen = choose_mode(trials, mode)
     shown = tuple(scored[trial.key] for trial in trials if trial.mode == chosen)
-    return OpenedTrials(Study(shown, {}, None, source.name.removeprefix(SAVED)), modes)
+    return OpenedTrials(Study(shown, {}, None, name.removeprefix(SAVED)), modes)
+
+
+def _read_scored(store: Store, experiments: Sequence[Experiment]) -> dict[str, ScoredTrial]:
+    scored = {}
+    for experiment in experiments:
+        trial = trial_from_experiment(experiment)
+        scores = store.scores(experiment) if _has_scores(store, experiment) else None
+        scored[trial.key] = ScoredTrial(trial, None if scores is None else hits_of_scores(scores, trial.k))
+    return scored
 
 
 def _has_scores(store: Store, experiment: Experiment) -> bool:
