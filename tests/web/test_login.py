@@ -199,12 +199,15 @@ def test_logins_of_one_account_are_limited(app: FastAPI) -> None:
     assert int(right.headers["Retry-After"]) > 0
 
 
-def test_nobody_sends_much_without_a_login(app: FastAPI) -> None:
+def test_only_engineers_send_much(app: FastAPI) -> None:
     client = open_client(app)
     form = login_form(client)
     assert client.post("/login", data={**form, "x": "y" * 100_000}).status_code == 413
     assert client.post("/login", content=iter([b"name=x"])).status_code == 413
     assert client.post("/login", data=form).status_code == 303
+    judge = log_in(app, Role.JUDGE)
+    assert judge.post("/upload", data={"name": "y" * 100_000}).status_code == 413
+    assert log_in(app, Role.ENGINEER).post("/upload", data={"tags": "y" * 100_000}).status_code != 413
 
 
 def test_requests_are_limited(store: str) -> None:

@@ -15,6 +15,7 @@ from assay.web.access import CSRF_HEADER, address_of
 from assay.web.account_sessions import NO_TOKEN, AccountSessions, identity_of, is_cross_site, is_same
 from assay.web.error_pages import error_response, wants_json
 from assay.web.login import add_login
+from assay.web.page import Role
 from assay.workflows.authentication import Identity
 
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
@@ -23,7 +24,7 @@ _OWN_TOKEN_CHECK = {"/login", "/logout"}  # forms that work without JavaScript c
 # Their entries say more, or, as labels, have a log of their own, which names the rater.
 _NOTED_BY_WORKFLOW = ("/login", "/logout", "/people", "/account", "/annotate/")
 _FOR_PEOPLE_ONLY = ("/people", "/account")  # a stolen token must not create another
-_MAX_OPEN_BODY = 64 * 1024  # bytes that anybody may send without a login
+_MAX_SMALL_BODY = 64 * 1024  # bytes: the most of a request that uploads nothing
 _STRICT_TRANSPORT = "max-age=31536000"
 
 
@@ -78,7 +79,10 @@ class AccountRequests:
             return self._refuse_often(request, seconds)
         if request.url.path in _OPEN_PATHS or request.url.path.startswith("/static/"):
             return _refuse_long_body(request)
-        return self._ask_to_log_in(request) if identity is None else self._refuse_change(request, identity)
+        if identity is None:
+            return self._ask_to_log_in(request)
+        can_upload = Role[identity.role.upper()] >= Role.ENGINEER
+        return self._refuse_change(request, identity) or (None if can_upload else _refuse_long_body(request))
 
     def _refuse_often(self, request: Request, seconds: int) -> Response | None:
         if not seconds:
@@ -139,9 +143,14 @@ class AccountRequests:
 
 
 def _refuse_long_body(request: Request) -> Response | None:
-    """Return why a body without a login is refused: it is long, or does not say how long it is."""
-    if request.method in _SAFE_METHODS:
+    """Return why a body is refused of whoever has nothing to upload: it is long, or does not say its length.
+
+    The framework would read it before the role is checked.
+    """
+    is_empty = "content-length" not in request.headers and "transfer-encoding" not in request.headers
+    if request.method in _SAFE_METHODS or is_empty:
         return None
     length = request.headers.get("content-length", "")
-    is_short = length.isdecimal() and int(length[:20]) <= _MAX_OPEN_BODY
-    return None if is_short else error_response(request, 413, "log in before you send so much")
+    is_short = length.isdecimal() and int(length[:20]) <= _MAX_SMALL_BODY
+    problem = f"expected at most {_MAX_SMALL_BODY} bytes, because only engineers upload files"
+    return None if is_short else error_response(request, 413, problem)
