@@ -320,3 +320,9 @@ def test_a_quepid_book_names_the_queries_of_a_project_by_their_texts() -> None:
     assert (
         project_judgments("other").pairs.sort("doc_id").equals(project_judgments("shop").pairs.sort("doc_id"))
     )
+
+
+def test_labels_that_name_queries_by_their_texts_are_matched_with_those_of_the_project() -> None:
+    create()
+    result = bring(write_labels(("VPN", "a", "bob", 1), ("reset", "c", "bob", 0), ("vpn", "b", "bob", 1)))
+    assert (result["added"], result["unknown_pairs"]) == (2, 1)

@@ -40,7 +40,7 @@ def import_project_labels(request: ImportLabelsRequest) -> LabelImport:
 
 
 class _Queries:
-    """The queries of a project, which a file may name by ids computed from their texts."""
+    """The queries of a project, which a file may name by their texts or ids computed from them."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._ids = set(texts)
@@ -49,7 +49,9 @@ class _Queries:
 
     def own_id(self, name: str) -> str:
         """Return the id in the project of a query of a file."""
-        return name if name in self._ids else self._by_text.get(name, name)
+        if name in self._ids:
+            return name
+        return self._by_text.get(name) or self._by_text.get(query_id(name), name)
 
 
 def _read_outside(path: str, request: ImportLabelsRequest, queries: _Queries) -> list[OutsideLabel]:

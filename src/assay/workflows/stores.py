@@ -16,7 +16,7 @@ def open_existing_store(url: str | None = None) -> Store:
     if "://" not in location and not (Path(location) / "assay.db").is_file():
         raise InputError(
             f"there is no store at {location}: record an experiment with --save NAME, keep an evaluation set "
-            "with `assay dataset import`, make a project with `assay judge create`, or name a store with --store"
+            "with `assay dataset import`, make a project with `assay judge create`, or name one with --store"
         )
     return Store(location)
 
