@@ -21,7 +21,7 @@ NAMES = {role: f"the-{role.name.lower()}" for role in Role}  # an account of eac
 QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
-def add_accounts(store: Path) -> None:
+def add_accounts(store: Path | str) -> None:
     """Add an account of each role, with a hash that is quick to check."""
     with Store(store) as opened:
         accounts = Accounts(opened.database)
@@ -29,7 +29,7 @@ def add_accounts(store: Path) -> None:
             accounts.add(name, role.name.lower(), password=QUICK_HASHER.hash(PASSWORD))
 
 
-def create_team_app(store: Path, public_url: str = "", oidc: OidcSettings | None = None) -> FastAPI:
+def create_team_app(store: Path | str, public_url: str = "", oidc: OidcSettings | None = None) -> FastAPI:
     """Return the application for a team."""
     settings = ServeSettings(accounts=True, public_url=public_url, oidc=oidc, requests_per_minute=100_000)
     return create_app(AccountAccess(str(store), settings))

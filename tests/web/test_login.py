@@ -148,6 +148,19 @@ def test_what_an_admin_changes_holds_at_once(app: FastAPI, store: str) -> None:
     assert again.get("/account").status_code == 303
 
 
+def test_two_servers_share_logins_and_what_ends_on_one_has_ended_on_both(place: str) -> None:
+    add_accounts(place)
+    one, other = create_team_app(place), create_team_app(place)
+    client = log_in(one, Role.ADMIN)
+    there = open_client(other)
+    there.cookies.set("assay", client.cookies["assay"])
+    there.headers["X-CSRF-Token"] = client.headers["X-CSRF-Token"]
+    assert there.post(f"/people/{VIEWER}/disable").status_code == 303
+    assert "disabled" in client.get("/people").text
+    assert there.post("/account/sessions/revoke").status_code == 303
+    assert client.get("/people").status_code == 303
+
+
 def test_an_idle_session_ends(app: FastAPI, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     client = log_in(app, Role.VIEWER)
     later = datetime.now(UTC) + timedelta(hours=13)
