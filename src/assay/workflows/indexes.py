@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from assay.bench.selection.floors import Figure, Floor, estimate_figure, parse_figure
+from assay.bench.selection.floors import Figure, FigureEstimate, Floor, Rows, estimate_figure, parse_figure
 from assay.bench.selection.selection import Candidate, Selection, select_trial
 from assay.bench.studies.findings import StudyFindings, collect_findings
-from assay.bench.studies.scored_trial import ScoredTrial
 from assay.bench.studies.study import Study
 from assay.core.errors import InputError
 from assay.views.indexes import NearChoice
@@ -22,6 +21,7 @@ DEFAULT_FLOORS = {"recall": 0.9}
 DEFAULT_DELTA = 0.3
 _STEPS = {"recall": 0.005}  # of a slider; others follow from the values
 _ROBUSTNESS_STEP = 0.001
+Estimates = tuple[FigureEstimate | None, ...]
 _LEAST_STEPS = 40  # of a slider over times or sizes
 
 
@@ -72,6 +72,7 @@ class IndexChoice:
     mode: str
     delta: float
     near: NearChoice | None
+    estimates: Mapping[str, Estimates]  # on the queries of the choice, of each trial of the study
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choice as plain data, with the keys that `assay select --format json` prints."""
@@ -108,7 +109,12 @@ def choose_index(request: IndexesRequest) -> IndexChoice | NoTrials:
     }
     objective = request.objective or _default_objective([figure.name for figure in figures])
     selection = select_trial(study, [f"{name}={value!r}" for name, value in floors.items()], objective)
-    ranges = [_floor_range(selection, figure, bounds[figure.name], floors) for figure in figures]
+    key = _StudyKey(study, selection.split.choosing_rows if selection.split else None)
+    estimates = {figure.name: _estimate_all(key, figure, True) for figure in figures}
+    ranges = [
+        _floor_range(selection, figure, bounds[figure.name], floors, estimates[figure.name])
+        for figure in figures
+    ]
     return IndexChoice(
         sources,
         source,
@@ -119,17 +125,34 @@ def choose_index(request: IndexesRequest) -> IndexChoice | NoTrials:
         study.scored_trials[0].trial.mode,
         request.delta,
         _nearest_choice(selection),
+        estimates,
     )
+
+
+class _StudyKey:
+    """A study that equals itself only, so that figures are computed once; its rows follow from it."""
+
+    def __init__(self, study: Study, rows: Rows | None = None) -> None:
+        self.study, self.rows = study, rows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _StudyKey) and other.study is self.study
+
+    def __hash__(self) -> int:
+        return id(self.study)
+
+
+@lru_cache(maxsize=64)
+def _estimate_all(key: _StudyKey, figure: Figure, is_part: bool) -> Estimates:
+    """Return a figure of every trial of a study, on all queries or on those of the choice."""
+    rows = key.rows if is_part else None
+    return tuple(estimate_figure(trial, figure, rows) for trial in key.study.scored_trials)
 
 
 def _known_figures(study: Study, delta: float) -> list[Figure]:
     """Return the figures that trials can be chosen by, of those that some trial has."""
     names = ("recall", f"robustness-{delta:g}", "qps", "capacity", "p99_ms", "memory_mb", "build_seconds")
-    return [
-        figure
-        for figure in map(parse_figure, names)
-        if any(estimate_figure(trial, figure) for trial in _usable(study))
-    ]
+    return [figure for figure in map(parse_figure, names) if any(_usable_estimates(study, figure))]
 
 
 def _default_objective(names: Sequence[str]) -> str:
@@ -141,14 +164,15 @@ def _default_objective(names: Sequence[str]) -> str:
     return next((name for name in ("qps", "capacity", "recall") if name in names), "qps")
 
 
-def _usable(study: Study) -> list[ScoredTrial]:
-    return [each for each in study.scored_trials if each.trial.status != "failed"]
+def _usable_estimates(study: Study, figure: Figure) -> list[FigureEstimate]:
+    """Return a figure of the trials that did not fail and have it."""
+    pairs = zip(study.scored_trials, _estimate_all(_StudyKey(study), figure, False), strict=True)
+    return [found for each, found in pairs if found is not None and each.trial.status != "failed"]
 
 
 def _bounds(study: Study, figure: Figure) -> tuple[float, float, float]:
     """Return the least and the largest floor of a figure, and the step between floors."""
-    estimates = (estimate_figure(trial, figure) for trial in _usable(study))
-    values = [estimate.value for estimate in estimates if estimate is not None]
+    values = [estimate.value for estimate in _usable_estimates(study, figure)]
     if figure.is_per_query:
         low = math.floor(20 * min(values)) / 20
         return min(low, 0.95), 1.0, _STEPS.get(figure.name, _ROBUSTNESS_STEP)
@@ -163,18 +187,17 @@ def _is_at_end(figure: Figure, value: float, bounds: tuple[float, float, float])
 
 
 def _floor_range(
-    selection: Selection, figure: Figure, bounds: tuple[float, float, float], floors: Mapping[str, float]
+    selection: Selection,
+    figure: Figure,
+    bounds: tuple[float, float, float],
+    floors: Mapping[str, float],
+    estimates: Estimates,
 ) -> FloorRange:
     low, high, step = bounds
     value = floors.get(figure.name, low if figure.higher_is_better else high)
-    rows = selection.split.choosing_rows if selection.split else None
     excluded = {each.trial.key for each in selection.candidates if each.exclusion}
-    estimates = [
-        estimate_figure(trial, figure, rows)
-        for trial in selection.study.scored_trials
-        if trial.trial.key not in excluded
-    ]
-    values = [estimate.value for estimate in estimates if estimate is not None]
+    pairs = zip(selection.study.scored_trials, estimates, strict=True)
+    values = [found.value for each, found in pairs if found is not None and each.trial.key not in excluded]
     reaching = sum(map(Floor(figure, value).is_met_by, values)) if figure.name in floors else len(values)
     return FloorRange(figure, low, high, step, value, figure.name in floors, reaching, len(values))
 
@@ -240,19 +263,6 @@ def find_behind_recall(request: FindingsRequest) -> IndexFindings | NoTrials:
     source = find_source(sources, request.bench)
     study, _ = open_source(source, request.store, request.mode)
     return IndexFindings(source, study, _collect_findings(_StudyKey(study), request.delta, request.at_most))
-
-
-class _StudyKey:
-    """A study that equals itself only, so that findings are computed once for each reading of a folder."""
-
-    def __init__(self, study: Study) -> None:
-        self.study = study
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _StudyKey) and other.study is self.study
-
-    def __hash__(self) -> int:
-        return id(self.study)
 
 
 @lru_cache(maxsize=4)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from assay.bench.selection.floors import Figure, FigureEstimate, Floor, estimate_figure, parse_figure
+from assay.bench.selection.floors import Figure, FigureEstimate, Floor, parse_figure
 from assay.bench.selection.selection import Candidate, Selection
 from assay.bench.studies.scored_trial import ScoredTrial
 from assay.bench.trials import format_parameters, label
@@ -102,7 +102,7 @@ def present(context: Context, value: IndexChoice | NoTrials, parameters: Indexes
         "reaching": count_eligible(selection),
         "near": describe_near(selection, value.near),
         "frontiers": [
-            _frontier(selection, figure, speed, numbers)
+            _frontier(value, figure, speed, numbers)
             for figure in (known.get("recall"), robustness)
             if figure is not None and speed is not None
         ],
@@ -220,15 +220,15 @@ def _interval(figure: Figure, estimate: FigureEstimate) -> str:
     return f"{format_figure(figure, estimate.low)} … {format_figure(figure, estimate.high)}"
 
 
-def _frontier(selection: Selection, x: Figure, y: Figure, numbers: dict[str, int]) -> dict[str, Any]:
+def _frontier(value: IndexChoice, x: Figure, y: Figure, numbers: dict[str, int]) -> dict[str, Any]:
     """Return speed against a figure of quality: one line for each index, and what is below a floor."""
-    rows = selection.split.choosing_rows if selection.split else None
+    selection = value.selection
     selectable = {each.trial.key for each in selection.candidates if not each.exclusion}
     points: list[tuple[ScoredTrial, float, float]] = []
-    for each in selection.study.scored_trials:
-        ends = estimate_figure(each, x, rows), estimate_figure(each, y, rows)
-        if each.trial.key in selectable and ends[0] and ends[1] and ends[1].value > 0:
-            points.append((each, ends[0].value, ends[1].value))
+    pairs = zip(value.estimates[x.name], value.estimates[y.name], strict=True)
+    for each, (quality, speed) in zip(selection.study.scored_trials, pairs, strict=True):
+        if each.trial.key in selectable and quality and speed and speed.value > 0:
+            points.append((each, quality.value, speed.value))
     if not points:
         return {"x": name_figure(x), "series": []}
     x_axis = linear_axis([point[1] for point in points], 1.0)
