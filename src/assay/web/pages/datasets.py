@@ -87,7 +87,7 @@ def present_dataset(context: Context, value: DatasetHistory, parameters: Dataset
         "tabs": TABS,
         "against": against,
         "others": [v for v in value.versions if v.digest != version.digest],
-        "recipe": flatten_recipe(version.recipe),
+        "recipe": group_recipe(version.recipe),
         "summary": _summarize(value),
         "tables": [] if value.diff is None else _diff_tables(value.diff),
         "texts": {} if value.diff is None else value.diff.texts,
@@ -99,20 +99,45 @@ def present_dataset(context: Context, value: DatasetHistory, parameters: Dataset
     return View(version.name, command, parts)
 
 
-def flatten_recipe(recipe: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Return the settings of a recipe, each with its path.
+def group_recipe(recipe: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the parts of a recipe: the settings of each, and what lies deeper.
 
-    >>> flatten_recipe({"sample": {"n": 100, "by": []}})
-    [('sample.n', '100')]
+    >>> group_recipe({"sample": {"n": 100, "by": [], "counts": {"rows": 280}}})
+    [{'name': 'sample', 'main': [('n', '100')], 'more': [('counts rows', '280')]}]
     """
-    rows: list[tuple[str, str]] = []
-    for key, setting in recipe.items():
-        if isinstance(setting, Mapping):
-            rows += flatten_recipe(setting, f"{prefix}{key}.")
-        elif setting not in (None, "", []):
-            shown = ", ".join(map(str, setting)) if isinstance(setting, list) else str(setting)
-            rows.append((f"{prefix}{key}", shown))
+    parts = []
+    for name, part in recipe.items():
+        rows = _flatten(part if isinstance(part, Mapping) else {name: part})
+        main = [(path[0].replace("_", " "), value) for path, value in rows if len(path) == 1]
+        more = [(" ".join(path).replace("_", " "), value) for path, value in rows if len(path) > 1]
+        parts.append({"name": name.replace("_", " "), "main": main, "more": more})
+    return parts
+
+
+def _flatten(settings: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], str]]:
+    """Return the settings that are not empty, each with its path."""
+    rows: list[tuple[tuple[str, ...], str]] = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            rows += _flatten(value, (*path, key))
+        elif value not in (None, "", []):
+            rows += (
+                _flatten_list((*path, key), value)
+                if isinstance(value, list)
+                else [((*path, key), _plain(value))]
+            )
     return rows
+
+
+def _flatten_list(path: tuple[str, ...], values: list[Any]) -> list[tuple[tuple[str, ...], str]]:
+    if not any(isinstance(value, Mapping) for value in values):
+        return [(path, ", ".join(map(_plain, values)))]
+    parts = [value if isinstance(value, Mapping) else {"value": value} for value in values]
+    return [row for place, part in enumerate(parts, 1) for row in _flatten(part, (*path, str(place)))]
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _summarize(value: DatasetHistory) -> dict[str, str]:
