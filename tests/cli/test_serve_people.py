@@ -2,18 +2,21 @@
 
 import io
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from assay.cli import call
+from assay.cli.serve import parser
 from assay.store.accounts import Accounts, Sessions
 from assay.store.store import Store
 from assay.workflows import passwords
 from assay.workflows.passwords import is_password
 from tests.web.teams import QUICK_HASHER
 
+SERVE = Path(__file__).parents[2] / "examples" / "serve"
 PASSWORD = "a long enough password"
 
 
@@ -113,3 +116,18 @@ def test_the_help_shows_a_team_behind_a_proxy(capsys: pytest.CaptureFixture[str]
     text = capsys.readouterr().out
     assert "postgresql://" in text
     assert "--trusted-proxy 127.0.0.1" in text
+
+
+def test_the_examples_start_the_server_with_options_that_there_are() -> None:
+    unit = (SERVE / "assay.service").read_text()
+    start = re.search(r"^ExecStart=\S*/assay serve (.*)$", unit, re.M)
+    container = re.search(
+        r'^ENTRYPOINT \["assay", "serve", (.*)\]$', (SERVE / "Containerfile").read_text(), re.M
+    )
+    assert start is not None
+    assert container is not None
+    words = [*json.loads(f"[{container[1]}]"), "--public-url", "https://assay.example.org"]
+    for options in (start[1].split(), words):
+        arguments = parser().parse_args(options)
+        assert arguments.accounts
+        assert arguments.public_url == "https://assay.example.org"
