@@ -103,13 +103,18 @@ class AccountRequests:
     def _ask_to_log_in(self, request: Request) -> Response:
         has_token = "authorization" in request.headers
         is_page = request.method in _SAFE_METHODS and not wants_json(request) and not has_token
-        address = quote(request.url.path + (f"?{request.url.query}" if request.url.query else ""), safe="/")
+        shown = urlsplit(
+            request.headers.get("hx-current-url", str(request.url))
+        )  # the page, not a part of it
+        address = quote(shown.path + (f"?{shown.query}" if shown.query else ""), safe="/")
         if is_page and "hx-request" not in request.headers:
             return RedirectResponse(f"/login?next={address}", 303)
         problem = (
             "the token is not valid, or it has expired" if has_token else "log in first, or send a token"
         )
-        return JSONResponse({"error": problem}, 401, {"WWW-Authenticate": "Bearer", "HX-Redirect": "/login"})
+        return JSONResponse(
+            {"error": problem}, 401, {"WWW-Authenticate": "Bearer", "HX-Redirect": f"/login?next={address}"}
+        )
 
     def _refuse_change(self, request: Request, identity: Identity) -> Response | None:
         """Return why a change is refused: another site may have sent it, or a token that must not."""

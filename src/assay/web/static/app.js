@@ -124,8 +124,6 @@ reachScrolling();
 // What the server refused is said where the person acted; the page stays as it is.
 document.addEventListener("htmx:responseError", (event) => {
   const { xhr } = event.detail;
-  const login = xhr.getResponseHeader("HX-Redirect");
-  if (xhr.status === 401 && login) { location.href = `${login}?next=${encodeURIComponent(location.pathname + location.search)}`; return; }
   const page = new DOMParser().parseFromString(xhr.responseText, "text/html");
   const words = page.querySelector("main p")?.textContent ?? JSON.parse(xhr.responseText || "{}").error ?? "";
   byId("refused")?.remove();
