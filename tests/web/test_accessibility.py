@@ -15,7 +15,11 @@ from tests.web.trials import save_known_trials
 PAGES = (
     "/",
     "/experiments",
+    "/experiments?group=name&differences=true",
     "/experiments/words",
+    "/upload",
+    "/jobs",
+    "/search?text=reset",
     "/compare",
     "/compare?baseline=words&candidate=vectors&by=category",
     "/queries/q1",
