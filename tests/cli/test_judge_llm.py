@@ -181,7 +181,7 @@ def test_a_judged_model_of_the_same_family_is_a_warning(capsys: pytest.CaptureFi
         (["--retries", "-1"], "--retries expects at least 0"),
         (["--workers", "0"], "workers: expected at least 1"),
         (["--price-in", "-1"], "price_prompt: must be 0 or more"),
-        (["--endpoint", "ftp://x"], "base_url: expected https://HOST/v1"),
+        (["--endpoint", "ftp://x"], "--endpoint: expected https://HOST/v1"),
         (["--key-env", "NOT_SET"], "the environment variable NOT_SET is not set"),
     ],
 )
@@ -289,3 +289,18 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_paid(
             assert problem in capsys.readouterr().err
         assert not server.bodies
     assert Path("pool.jsonl").read_text() == pool
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "problem"),
+    [
+        ("nonsense", (), "--endpoint: expected https://HOST/v1, found 'nonsense'"),
+        ("http://127.0.0.1:9/v1", ("--key-env", "NO_SUCH_KEY"), "--key-env: the environment variable"),
+        ("http://127.0.0.1:9/v1", (*PRICES, "--budget", "-4"), "--budget expects 0 or more, found -4"),
+    ],
+)
+def test_wrong_settings_of_an_endpoint_are_named_as_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], url: str, options: tuple[str, ...], problem: str
+) -> None:
+    assert call(command(url, *options)) == 2
+    assert problem in capsys.readouterr().err

@@ -15,6 +15,7 @@ from assay.models.registry import load_language_model
 from assay.models.reply_journal import ReplyJournal
 
 REPLIES = "llm-replies"  # the folder of the journals, if no other is named
+_OPTIONS = {"base_url": "--endpoint", "key_env": "--key-env"}  # settings of the adapter by their option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class ModelRequest:
                 "--budget needs prices: give --price-in and --price-out (per million tokens; 0 if free)"
             )
 
+        if self.budget is not None and self.budget < 0:
+            raise InputError(f"--budget expects 0 or more, found {self.budget:g}")
         for name in ("rate", "timeout"):
             value = getattr(self, name)
             if value is not None and not 0 < value < inf:
@@ -60,7 +63,13 @@ class ModelRequest:
             "timeout": self.timeout,
             "retries": self.retries,
         }
-        return load_language_model("openai", **settings)
+        try:
+            return load_language_model("openai", **settings)
+        except InputError as error:
+            name, _, problem = str(error).partition(": ")
+            if name not in _OPTIONS:
+                raise
+            raise InputError(f"{_OPTIONS[name]}: {problem}") from None
 
     def options(self) -> AskOptions:
         """Return how requests are sent."""
