@@ -205,3 +205,8 @@ def test_the_labels_are_neither_decisions_nor_replaced_by_the_qrels() -> None:
     for options in ({"output": "labels.csv"}, {"qrels": "labels.csv"}):
         with pytest.raises(InputError, match=r"labels.csv is also read, and would be lost"):
             open_session(**options)
+
+
+def test_a_negative_number_of_disputes_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["judge", "adjudicate", "labels.csv", "--limit", "-1"]) == 2
+    assert "--limit must be 0 or more, found -1" in capsys.readouterr().err

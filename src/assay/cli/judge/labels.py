@@ -10,6 +10,7 @@ from assay.cli.judge.judgment_options import add_judgment_options, add_judgments
 from assay.cli.judge.keys import open_keys
 from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format, add_store
+from assay.core.errors import InputError
 from assay.judging.aggregation import RULES, TIES, Rule
 from assay.judging.aggregation.dawid_skene import SMOOTHING
 from assay.views.labels import FORMATS, render_adjudication, render_qrels
@@ -178,6 +179,8 @@ def _add_screen_options(part: argparse.ArgumentParser) -> None:
 
 
 def _adjudicate(arguments: argparse.Namespace) -> int:
+    if arguments.limit < 0:
+        raise InputError(f"--limit must be 0 or more, found {arguments.limit}")
     opened = adjudicate(
         AdjudicateRequest(
             judgments=arguments.judgments,
@@ -205,7 +208,7 @@ def _adjudicate(arguments: argparse.Namespace) -> int:
     show_result(
         result,
         arguments.format,
-        lambda style: render_adjudication(disputes, grades, counts, max(0, arguments.limit), style),
+        lambda style: render_adjudication(disputes, grades, counts, arguments.limit, style),
     )
     for name, path in result.files.items():
         print(f"{name}: {path}", file=sys.stderr)
