@@ -129,7 +129,7 @@ def _add_run_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("--clients", type=int, metavar="N", help="concurrent clients (default: 1)")
     part.add_argument("--seconds", type=float, metavar="S", help="length of an open loop (default: 10)")
     add_pass_options(part)
-    add_saving(part, with_files=False)
+    add_saving(part, with_files=False, with_texts=False)
     part.add_argument("--retry", action="store_true", help="run failed trials again")
     part.add_argument(
         "--keep-indexes", action="store_true", help="do not delete indexes when their trials are done"

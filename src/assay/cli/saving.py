@@ -13,18 +13,19 @@ from assay.workflows.recording import Recording, SavedExperiment, SaveRequest
 from assay.workflows.settings import PROJECT_FILE
 
 
-def add_saving(parser: argparse.ArgumentParser, with_files: bool = True) -> None:
+def add_saving(parser: argparse.ArgumentParser, with_files: bool = True, with_texts: bool = True) -> None:
     """Add the options that say what to record and where, and with which files of measurements."""
     group = parser.add_argument_group("recording")
     group.add_argument("--save", metavar="NAME", help="record the result as an experiment of this name")
     add_store(group)
     group.add_argument("--tag", action="append", default=[], metavar="TAG", help="a tag; may be repeated")
     group.add_argument("--note", default="", metavar="TEXT", help="a note")
-    group.add_argument(
-        "--no-texts",
-        action="store_true",
-        help="keep the texts of queries and documents out of the store; pages then show ids",
-    )
+    if with_texts:
+        group.add_argument(
+            "--no-texts",
+            action="store_true",
+            help="keep the texts of queries and documents out of the store; pages then show ids",
+        )
     if not with_files:
         return
     group.add_argument(
@@ -55,7 +56,7 @@ def save_request(
         figures=getattr(arguments, "figures", None),
         latencies=getattr(arguments, "latencies", None),
         project=project,
-        with_texts=not arguments.no_texts,
+        with_texts=not getattr(arguments, "no_texts", True),
     )
     check_saving(request, run_count)
     return request
