@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -140,6 +141,16 @@ def _spaces(value: ExperimentTable) -> list[dict[str, Any]]:
         for s, title in _SPACES.items()
         if any(one.space == s for one in value.available)
     ]
+
+
+def _natural_order(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers in names by their value.
+
+    >>> sorted(["P@10", "P@2", "R@1"], key=_natural_order)
+    ['P@2', 'P@10', 'R@1']
+    """
+    parts = re.split(r"(\d+)", name.lower())
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _groups(value: ExperimentTable) -> list[dict[str, Any]]:
