@@ -13,7 +13,7 @@ MAX_BODY_BYTES = 1 << 20
 _LIMITS = {"/upload": 2 * MAX_UPLOAD_BYTES + MAX_BODY_BYTES}  # a run and judgments
 
 
-class _TooLarge(Exception):
+class _TooLargeError(Exception):
     """More was sent than may be."""
 
 
@@ -36,7 +36,7 @@ class BodyLimit:
             message = await receive()
             size += len(message.get("body", b""))
             if size > limit:
-                raise _TooLarge
+                raise _TooLargeError
             return message
 
         async def send_noted(message: Message) -> None:
@@ -46,9 +46,9 @@ class BodyLimit:
 
         try:
             if announced.isdigit() and int(announced) > limit:
-                raise _TooLarge
+                raise _TooLargeError
             await self.app(scope, receive_counted, send_noted)
-        except _TooLarge:
+        except _TooLargeError:
             if has_begun:
                 raise
             problem = f"expected at most {limit:,} bytes, found more; score large files with `assay eval`"
