@@ -77,6 +77,25 @@ def test_experiments_are_ticked_compared_and_a_query_is_opened(page: Page, addre
     expect(page.locator(".duel")).to_contain_text("Title a")
 
 
+def test_from_a_comparison_to_a_query_and_the_annotation_of_its_unjudged(
+    page: Page, address: str, store: Path
+) -> None:
+    page.goto(f"{address}/compare?baseline=words&candidate=vectors")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(".duel")).to_contain_text("Title x")
+    query = page.locator(".qhead .mono").inner_text()
+    page.keyboard.press("t")
+    expect(page.locator("h1")).to_have_text(f"query {query}")
+    page.get_by_label("Your name").fill("rater 3")
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_contain_text("Title x")
+    page.keyboard.press("1")
+    expect(page.locator(".head")).to_contain_text("rater 3 · 1 judged")
+    judgments = project_judgments(f"query {query}", str(store))
+    assert judgments.frame.select("query_id", "doc_id", "grade").rows() == [(query, "x", 1)]
+
+
 def test_keys_open_pages_and_the_theme_is_kept(page: Page, address: str) -> None:
     page.goto(f"{address}/experiments")
     page.keyboard.press("g")

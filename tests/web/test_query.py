@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from tests.web.dashboards import open_dashboard, save_experiments
+from assay.workflows.annotation import ListProjectsRequest, list_projects
+from assay.workflows.evaluate import EvaluateRequest, evaluate
+from assay.workflows.inputs import TableFiles
+from assay.workflows.recording import SaveRequest
+from assay.workflows.saving import save
+from tests.web.dashboards import open_dashboard, save_experiments, token_of
 
 
 @pytest.fixture
@@ -35,3 +40,35 @@ def test_an_unknown_query_is_an_error(client: TestClient) -> None:
     response = client.get("/queries/q99.json")
     assert response.status_code == 400
     assert "no experiment in" in response.json()["error"]
+
+
+def test_unjudged_documents_of_both_lists_are_sent_to_annotation(client: TestClient, tmp_path: Path) -> None:
+    assert "Send 1 unjudged to annotation" in client.get("/queries/q1").text
+    headers = token_of(client) | {"Accept": "application/json"}
+    form = {"query": "q1", "experiment": ["words", "vectors"]}
+    answer = client.post("/queries/annotate", data=form, headers=headers).json()
+    assert answer["location"] == "/annotate/query%20q1"
+    turn = client.get("/annotate/query q1.json", params={"rater": "rater 1"}).json()
+    assert turn["wanted"] == 1
+    assert turn["assignment"]["doc_id"] == "x"
+    assert turn["assignment"]["query"] == {"text": "reset 1"}
+    assert turn["assignment"]["document"]["title"] == "Title x"
+    (progress,) = list_projects(ListProjectsRequest(store=str(tmp_path / "store"))).projects
+    assert [grade.name for grade in progress.project.grades] == [
+        "not relevant",
+        "partly relevant",
+        "relevant",
+    ]
+
+
+def test_a_query_whose_documents_are_all_judged_is_not_sent(client: TestClient, tmp_path: Path) -> None:
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text(qrels.read_text() + "q1 0 x 0\n")
+    files = TableFiles(qrels=str(qrels), runs=[str(tmp_path / "words.run")])
+    result = evaluate(EvaluateRequest(files=files, measures=["RR@10"], with_recordings=True))
+    save(SaveRequest(name="judged", store=str(tmp_path / "store")), result.recordings)
+    assert "to annotation" not in client.get("/queries/q1", params={"experiment": "judged"}).text
+    form = {"query": "q1", "experiment": "judged"}
+    refused = client.post("/queries/annotate", data=form, headers=token_of(client))
+    assert refused.status_code == 400
+    assert "every document among the first 10 of this query is judged" in refused.text

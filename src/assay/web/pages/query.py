@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from assay.views.numbers import format_signed, format_value
-from assay.web.page import Action, Context, Page, Parameters, View
+from assay.web.page import Action, Context, Page, Parameters, Result, Role, View
+from assay.workflows.annotate_failures import AnnotateQueryRequest, annotate_query
 from assay.workflows.query_history import (
     QueryHistory,
     QueryRequest,
@@ -27,6 +29,13 @@ class QueryParameters(Parameters):
     query_id: str = ""  # part of the path
     experiment: tuple[str, ...] = ()
     measure: str = ""
+
+
+class AnnotateForm(Parameters):
+    """The query and the experiments that are shown."""
+
+    query: str
+    experiment: tuple[str, ...]
 
 
 def read(context: Context, parameters: QueryParameters) -> QueryHistory:
@@ -53,6 +62,7 @@ def present(context: Context, value: QueryHistory, parameters: QueryParameters) 
         "judges": _judges(value),
         "ideal": [(doc, [ranked.rank_of(doc) for ranked in value.lists]) for doc in value.ideal],
         "ranks": _SHOWN_RANKS,
+        "unjudged": _count_unjudged(value.lists),
     }
     ids = " ".join(ranked.experiment for ranked in value.lists)
     return View(value.text or value.query_id, f"assay experiments compare {ids} -m {value.measure}", parts)
@@ -101,6 +111,12 @@ def _move(rank: int, other: int | None) -> str:
     return f"▲ to {other}" if other < rank else f"▼ to {other}"
 
 
+def _count_unjudged(lists: Sequence[RankedList]) -> int:
+    """Return how many of the documents that are shown nobody has judged."""
+    shown = [document for ranked in lists for document in (ranked.documents or ())[:_SHOWN_RANKS]]
+    return len({document.doc_id for document in shown if document.grade is None or document.grade < 0})
+
+
 def _lines(lists: Sequence[RankedList]) -> list[dict[str, Any]]:
     """Return a line for each document in both lists, in a box of 100 by 100."""
     first, second = lists
@@ -133,5 +149,14 @@ def _judges(value: QueryHistory) -> dict[str, Any]:
     return {"names": names, "rows": rows}
 
 
+def _annotate(context: Context, form: AnnotateForm) -> Result:
+    request = AnnotateQueryRequest(
+        query_id=form.query, experiments=form.experiment, depth=_SHOWN_RANKS, store=context.store
+    )
+    project = annotate_query(request).project
+    message = f"{sum(project.counts.values())} pairs are in the project {project.name}"
+    return Result(f"/annotate/{quote(project.name, safe='')}", message, {"project": project.name})
+
+
 PAGES = (Page("/queries/{query_id:path}", "", "query.html", read, present, QueryParameters),)
-ACTIONS: tuple[Action, ...] = ()
+ACTIONS = (Action("/queries/annotate", AnnotateForm, _annotate, Role.JUDGE),)
