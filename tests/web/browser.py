@@ -15,21 +15,27 @@ _OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", 
 
 
 @contextmanager
-def serve(store: Path, *options: str) -> Iterator[str]:
-    """Start `assay serve` over a store; yield its address."""
+def run_server(store: Path | str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start `assay serve` over a store; yield its process and its address."""
     command = [str(Path(sys.executable).with_name("assay")), "serve", "--port", "0", "--store", str(store)]
-    command += options
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
         match = re.match(r"http://127\.0\.0\.1:\d+", line)
         assert match is not None, line + process.stderr.read()
-        yield match[0]
+        yield process, match[0]
     finally:
         process.terminate()
         process.wait(20)
         process.stderr.close()
+
+
+@contextmanager
+def serve(store: Path | str, *options: str) -> Iterator[str]:
+    """Start `assay serve` over a store; yield its address."""
+    with run_server(store, *options) as (_, address):
+        yield address
 
 
 @contextmanager

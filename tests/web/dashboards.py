@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import httpx2
 from starlette.testclient import TestClient
 
 from assay.web.access import Access
@@ -44,7 +45,7 @@ def open_dashboard(store: Path) -> TestClient:
     return TestClient(create_app(Access(str(store))), base_url="http://127.0.0.1:8765")
 
 
-def token_of(client: TestClient, path: str = "/experiments") -> dict[str, str]:
+def token_of(client: httpx2.Client, path: str = "/experiments") -> dict[str, str]:
     """Return the header that a change must carry, as the pages of the dashboard send it."""
     match = re.search(r'"X-CSRF-Token": "([^"]+)"', client.get(path).text)
     assert match is not None
