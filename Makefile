@@ -54,10 +54,11 @@ bench: .venv/bench ## compare the speed with other tools: the tables of docs/ben
 	$(BIN)/python benchmarks/inference.py
 	$(BIN)/python benchmarks/store.py
 
-docs: .venv/test ## write the reference pages, the output of commands and the picture from the code
+docs: .venv/test ## write the reference pages, the output of commands and the pictures from the code
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python -m tests.docs.console
 	$(BIN)/python scripts/picture.py
+	$(BIN)/python -m tests.docs.dashboard
 
 clean: ## delete what was installed and built
 	rm -rf .venv .venv-milvus .venv-milvus.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis

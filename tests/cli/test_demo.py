@@ -54,6 +54,11 @@ def test_the_demo_prints_a_headline_and_a_verdict_for_each_step_in_under_100_lin
     assert len(lines) + len(done.stderr.splitlines()) < 100
 
 
+def test_the_demo_ends_with_the_address_of_its_dashboard(called_demo: DemoCall) -> None:
+    end = called_demo[0].stderr.partition("try next:")[2]
+    assert "serve --store assay-demo/store  # the dashboard: http://127.0.0.1:8765\n" in end
+
+
 def test_details_are_printed_on_request() -> None:
     step = DemoStep("May it ship?", "assay gate", "4 checks", "passed", ["✓ R@10"], "the table")
     assert render_step(step) == "── May it ship? (assay gate)\n4 checks\n→ passed\n  ✓ R@10"

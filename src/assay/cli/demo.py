@@ -22,7 +22,7 @@ try next:
   {assay} run --project {folder}/assay.toml -o {folder}/runs words hybrid
   {assay} judge agreement {folder}/judging/labels.csv
   {assay} experiments list --store {folder}/store
-  {assay} serve --store {folder}/store
+  {assay} serve --store {folder}/store  # the dashboard: http://127.0.0.1:8765
   {assay} bench {folder}/bench.toml -o {folder}/bench --index 'faiss.flat' --index 'faiss.nsg / search_L=32'
   {assay} bench report {folder}/bench --recall 0.95 --format html > report.html
   {assay} select {folder}/bench --floor recall=0.9 --floor robustness-0.1=0.999
