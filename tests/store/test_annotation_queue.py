@@ -8,7 +8,7 @@ import pytest
 from assay.core.errors import InputError
 from assay.judging.annotation.assignments import CLOSED, EXHAUSTED, FINISHED, PAUSED, WAITING, NoAssignment
 from assay.store.annotation import AnnotationProjects
-from assay.store.annotation_labels import read_labels, read_progress
+from assay.store.annotation_labels import read_counts, read_labels, read_progress
 from assay.store.annotation_queue import AnnotationQueue
 from assay.store.store import Store
 from tests.annotations import Clock, create_project, judge_all, missing, open_queue, project_contents, shown
@@ -195,6 +195,18 @@ def test_every_rater_gets_gold_questions_among_the_pairs(store: Store) -> None:
     progress = read_progress(store.database, project)
     assert [(rater.gold.value, rater.gold.n) for rater in progress.raters] == [(1.0, 3), (1.0, 3)]
     assert (progress.labels, progress.full_pairs) == (24, 12)
+
+
+def test_labels_are_counted_as_in_the_progress_without_being_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = create_project(store, project_contents(12, gold=3), gold_every=5)
+    judge_all(open_queue(store, project), "ann", [2.0])
+    progress = read_progress(store.database, project).to_dict()
+    monkeypatch.setattr("assay.store.annotation_labels.read_labels", None)
+    counts = read_counts(store.database, project).to_dict()
+    assert (counts["labels"], counts["wanted"], counts["full_pairs"]) == (12, 24, 0)
+    assert counts == {name: progress[name] for name in counts}
 
 
 def test_wrong_answers_to_gold_questions_pause_a_rater(store: Store) -> None:

@@ -13,6 +13,7 @@ from assay.core.errors import InputError
 from assay.judging.annotation.outside_labels import LabelImport, OutsideLabel
 from assay.judging.annotation.progress import (
     LabelRow,
+    ProjectCounts,
     ProjectProgress,
     RaterCounts,
     estimate_agreement,
@@ -65,21 +66,39 @@ def _label_row(*values: Any) -> LabelRow:
     return LabelRow._make((*others, *times))
 
 
-def read_progress(database: Database, project: AnnotationProject) -> ProjectProgress:
-    """Return how far a project is."""
+def read_counts(database: Database, project: AnnotationProject) -> ProjectCounts:
+    """Return how many labels a project has; reads no label, so that a page may ask at any time."""
     with database.read_transaction() as connection:
-        owner = annotation_projects.c.record == project.id
-        closed_at = connection.execute(select(annotation_projects.c.closed_at).where(owner)).scalar_one()
-        full = select(func.count()).where(_pairs.record == project.id, _pairs.is_full)
-        full_pairs = connection.execute(full).scalar_one()
-        labels = read_labels(connection, project)
-        counts = _count_raters(connection, project)
-    return ProjectProgress(
+        return _read_counts(connection, project)
+
+
+def _read_counts(connection: Connection, project: AnnotationProject) -> ProjectCounts:
+    owner = annotation_projects.c.record == project.id
+    closed_at = connection.execute(select(annotation_projects.c.closed_at).where(owner)).scalar_one()
+    full = select(func.count()).where(_pairs.record == project.id, _pairs.is_full)
+    labelled = (_assignments.record == project.id) & (_assignments.state == LABELLED)
+    other = select(_pairs.number).where(_pairs.record == project.id, _pairs.role != COUNTED)
+    labels, others = (
+        connection.execute(select(func.count()).where(condition)).scalar_one()
+        for condition in (labelled, labelled & _assignments.pair.in_(other))
+    )
+    return ProjectCounts(
         project=project,
         closed_at=None if closed_at is None else from_microseconds(closed_at),
-        full_pairs=full_pairs,
-        labels=sum(label.role == COUNTED for label in labels),
-        raters=summarise_raters(labels, counts, project.gold_tolerance),
+        full_pairs=connection.execute(full).scalar_one(),
+        labels=labels - others,
+    )
+
+
+def read_progress(database: Database, project: AnnotationProject) -> ProjectProgress:
+    """Return how far a project is; reads all its labels."""
+    with database.read_transaction() as connection:
+        counts = _read_counts(connection, project)
+        labels = read_labels(connection, project)
+        raters = _count_raters(connection, project)
+    return ProjectProgress(
+        **vars(counts),
+        raters=summarise_raters(labels, raters, project.gold_tolerance),
         agreement=estimate_agreement(labels),
     )
 

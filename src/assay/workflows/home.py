@@ -8,9 +8,9 @@ from typing import Any
 
 from assay.core.records import Experiment, Metric
 from assay.evaluation.trends import Trend
-from assay.judging.annotation.progress import ProjectProgress
+from assay.judging.annotation.progress import ProjectCounts
 from assay.store.annotation import AnnotationProjects
-from assay.store.annotation_labels import read_progress
+from assay.store.annotation_labels import read_counts
 from assay.store.store import Store
 from assay.views.trends import trend_dict
 from assay.workflows.stores import open_existing_store
@@ -51,7 +51,7 @@ class Home:
     trends: Sequence[tuple[str, Trend]]  # of the systems with several experiments, by name
     gates: Sequence[Experiment]  # the newest decision about each candidate
     failing_slices: Sequence[FailingSlice]
-    projects: Sequence[ProjectProgress]  # open ones
+    projects: Sequence[ProjectCounts]  # open ones
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain data."""
@@ -60,7 +60,7 @@ class Home:
             "trends": [{"name": name, **trend_dict(trend)} for name, trend in self.trends],
             "gates": [experiment.to_dict() for experiment in self.gates],
             "failing_slices": [part.to_dict() for part in self.failing_slices],
-            "projects": [progress.to_dict() for progress in self.projects],
+            "projects": [counts.to_dict() for counts in self.projects],
         }
 
 
@@ -68,13 +68,13 @@ def summarize_store(request: HomeRequest) -> Home:
     """Return the state of a store at a glance."""
     with open_existing_store(request.store) as store:
         recent = store.list(limit=_RECENT)
-        projects = [read_progress(store.database, p) for p in AnnotationProjects(store).find()]
+        projects = [read_counts(store.database, p) for p in AnnotationProjects(store).find()]
         return Home(
             recent[:10],
             _trends(store, recent),
             _newest([e for e in recent if e.kind == "gate"]),
             _failing_slices(_newest(recent)),
-            [progress for progress in projects if progress.closed_at is None],
+            [counts for counts in projects if counts.closed_at is None],
         )
 
 

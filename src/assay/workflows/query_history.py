@@ -117,7 +117,7 @@ class QueryHistory:
 def show_query(request: QueryRequest) -> QueryHistory:
     """Return what the store knows of a query."""
     with open_existing_store(request.store) as store:
-        experiments = [e for e in store.list(limit=request.limit) if "scores" in e.digests]
+        experiments = [e for e in store.list(limit=request.limit, metrics_of=[]) if "scores" in e.digests]
         values = store.tables.row(
             [e.digests["scores"] for e in experiments if store.tables.has(e.digests["scores"])],
             request.query_id,

@@ -53,15 +53,13 @@ class RaterProgress:
 
 
 @dataclass(frozen=True)
-class ProjectProgress:
-    """How far a project is."""
+class ProjectCounts:
+    """How many labels a project has, and how many it wants."""
 
     project: AnnotationProject
     closed_at: datetime | None
     full_pairs: int  # with all their judgments
     labels: int  # counted ones
-    raters: Sequence[RaterProgress]
-    agreement: Estimate  # the mean share of agreeing raters over the pairs with at least two grades
 
     @property
     def pairs(self) -> int:
@@ -74,7 +72,7 @@ class ProjectProgress:
         return self.pairs * self.project.per_pair
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the progress as plain data, as `assay judge status --format json` prints it."""
+        """Return the counts as plain data."""
         return {
             "name": self.project.name,
             "state": "open" if self.closed_at is None else "closed",
@@ -86,9 +84,20 @@ class ProjectProgress:
             "training": int(self.project.counts.get(TRAINING, 0)),
             "labels": self.labels,
             "wanted": self.wanted,
-            "agreement": self.agreement.to_dict(),
-            "raters": [rater.to_dict() for rater in self.raters],
         }
+
+
+@dataclass(frozen=True)
+class ProjectProgress(ProjectCounts):
+    """How far a project is."""
+
+    raters: Sequence[RaterProgress]
+    agreement: Estimate  # the mean share of agreeing raters over the pairs with at least two grades
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the progress as plain data, as `assay judge status --format json` prints it."""
+        raters = [rater.to_dict() for rater in self.raters]
+        return {**super().to_dict(), "agreement": self.agreement.to_dict(), "raters": raters}
 
 
 class RaterCounts(NamedTuple):
