@@ -35,11 +35,9 @@ def test_a_page_that_is_not_there_is_an_error(benchmark: Any, tmp_path: Path) ->
 def test_a_page_that_is_painted_late_misses_the_target(
     benchmark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    figures = dict.fromkeys(benchmark.PAGES, (0.1, 1000, 0))
     paths = {benchmark.PAGES["home"]: [60.0], benchmark.EMPTY_PATH: [10.0]}
-    monkeypatch.setattr(benchmark, "measure_pages", lambda *_: figures)
     monkeypatch.setattr(benchmark, "measure_paints", lambda *_: paths)
     (size,) = benchmark.TINY_SIZES[:1]
     (tmp_path / "store").mkdir()
-    _, problems = benchmark.paint_section({size: tmp_path / "store"}, benchmark.Work())
+    _, problems = benchmark.paint_section({size: tmp_path / "store"}, benchmark.Work(painted=["home"]))
     assert problems == ["home is painted after 6.0× the empty page"]
