@@ -52,15 +52,15 @@ def token_of(client: httpx2.Client, path: str = "/experiments") -> dict[str, str
     return {"X-CSRF-Token": match[1]}
 
 
-def create_annotation_project(folder: Path, store: Path, per_pair: int = 2) -> None:
-    """Create the project `shop` with the four judged pairs of two queries."""
+def create_annotation_project(folder: Path, store: Path, per_pair: int = 2, name: str = "shop") -> None:
+    """Create a project, `shop` unless it is named, with the four judged pairs of two queries."""
     grades = ["0 not relevant", "1 related", "2 answers it"]
     (folder / "pairs.jsonl").write_text(
         "".join(f'{{"query_id": "q{n}", "doc_id": "{d}"}}\n' for n in range(2) for d in "ab")
     )
     create_project(
         CreateProjectRequest(
-            name="shop",
+            name=name,
             pairs=str(folder / "pairs.jsonl"),
             grades=grades,
             per_pair=per_pair,

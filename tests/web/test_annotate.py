@@ -71,3 +71,16 @@ def test_a_grade_that_the_project_does_not_have_is_refused(client: TestClient) -
     response = client.post("/annotate/shop/grade", data=form)
     assert response.status_code == 400
     assert "found 7" in response.text
+
+
+def test_a_project_may_have_a_slash_in_its_name(tmp_path: Path) -> None:
+    store = save_experiments(tmp_path)
+    create_annotation_project(tmp_path, store, name="failures of night/hybrid")
+    client = open_dashboard(store)
+    client.headers.update(token_of(client))
+    address = "/annotate/failures%20of%20night%2Fhybrid"
+    turn = client.get(f"{address}.json", params={"rater": "rater 1"}).json()
+    form = {"rater": "rater 1", "pair": str(turn["assignment"]["pair"]), "grade": "2"}
+    page = client.post(f"{address}/grade", data=form)
+    assert page.status_code == 200
+    assert "rater 1 · 1 judged" in page.text

@@ -171,12 +171,12 @@ PAGES = (
         Role.JUDGE,
         "A",
     ),
-    Page("/annotate/{name}", "", "annotate.html", read_turn, present_turn, TurnParameters, Role.JUDGE),
+    Page("/annotate/{name:path}", "", "annotate.html", read_turn, present_turn, TurnParameters, Role.JUDGE),
 )
 ACTIONS = (
-    Action("/annotate/{name}/grade", GradeForm, _save_label, Role.JUDGE),
-    Action("/annotate/{name}/cannot-rate", ReasonForm, _cannot_rate, Role.JUDGE),
-    Action("/annotate/{name}/skip", PairForm, _skip, Role.JUDGE),
-    Action("/annotate/{name}/later", PairForm, _later, Role.JUDGE),
-    Action("/annotate/{name}/undo", RaterForm, _undo, Role.JUDGE),
+    Action("/annotate/{name:path}/grade", GradeForm, _save_label, Role.JUDGE),
+    Action("/annotate/{name:path}/cannot-rate", ReasonForm, _cannot_rate, Role.JUDGE),
+    Action("/annotate/{name:path}/skip", PairForm, _skip, Role.JUDGE),
+    Action("/annotate/{name:path}/later", PairForm, _later, Role.JUDGE),
+    Action("/annotate/{name:path}/undo", RaterForm, _undo, Role.JUDGE),
 )
