@@ -89,9 +89,9 @@ def test_a_late_label_counts_if_there_is_still_room(queue: AnnotationQueue, cloc
 
 def test_leaving_releases_the_pair_at_once(store: Store) -> None:
     queue = open_queue(store, create_project(store, project_contents(1), per_pair=1))
-    shown(queue, "ann")
+    released = shown(queue, "ann").pair
     queue.release("ann")
-    shown(queue, "bob")
+    assert shown(queue, "bob").pair == released
 
 
 def test_a_skipped_pair_does_not_come_back(queue: AnnotationQueue) -> None:

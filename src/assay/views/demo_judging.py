@@ -13,6 +13,8 @@ from assay.judging.topic_set_size import TopicSetSize
 from assay.views.demo import DemoStep
 from assay.views.numbers import format_estimate, format_value
 
+_KAPPA = 0.7  # the least agreement that guides ask for
+
 
 class JudgedSet(NamedTuple):
     """What is known of the evaluation set of the demo."""
@@ -81,6 +83,3 @@ def label_step(judged: JudgedSet) -> DemoStep:
             f"kept as version {judged.version}, with the recipe of the sample and the rule dawid-skene",
         ],
     )
-
-
-_KAPPA = 0.7
