@@ -1,0 +1,8 @@
+"""assay online interleave: interleaved lists and their credit."""
+
+from __future__ import annotations
+
+from assay.cli.parsers import Subcommand
+
+EXAMPLES = ""
+SUBCOMMANDS: dict[str, Subcommand] = {}

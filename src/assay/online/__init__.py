@@ -1,0 +1,1 @@
+"""What users did: events, online metrics, A/B tests and interleaving."""
