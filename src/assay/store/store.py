@@ -7,7 +7,7 @@ that no record refers to, which `clean` removes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,12 +17,14 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 from sqlalchemy import ColumnElement, false, insert, select
 
 from assay.core.errors import InputError, StoreError
+from assay.core.online_records import AB_TEST, INTERLEAVING, ONLINE_METRICS, OnlineRecord
 from assay.core.records import Experiment
 from assay.core.tables import Scores
 from assay.remote.redaction import redact_url
 from assay.store.database import Database
 from assay.store.experiments import ExperimentKind
 from assay.store.filters import parse_filter, refuse_unknown_keys
+from assay.store.online_records import OnlineRecordKind
 from assay.store.records import (
     RecordKind,
     Records,
@@ -147,6 +149,35 @@ class Store:
         deleted_at = None if restore else datetime.now(UTC)
         experiments.set_deleted(experiment.id, deleted_at)
         return replace(experiment, deleted_at=deleted_at)
+
+    def save_ab_test(self, name: str, body: Mapping[str, Any], links: Mapping[str, str]) -> str:
+        """Save the JSON of an A/B test with its links by role, and return its id."""
+        return self._save_online(OnlineRecord(name, AB_TEST, body, links))
+
+    def save_interleaving(self, name: str, body: Mapping[str, Any], links: Mapping[str, str]) -> str:
+        """Save the JSON of an interleaving with its links by role, and return its id."""
+        return self._save_online(OnlineRecord(name, INTERLEAVING, body, links))
+
+    def save_online_metrics(self, name: str, body: Mapping[str, Any], links: Mapping[str, str]) -> str:
+        """Save the JSON of online metrics with its links by role, and return its id."""
+        return self._save_online(OnlineRecord(name, ONLINE_METRICS, body, links))
+
+    def ab_tests(self) -> Sequence[OnlineRecord]:
+        """The A/B tests, the newest first."""
+        return self.records(OnlineRecordKind(AB_TEST)).find()
+
+    def interleavings(self) -> Sequence[OnlineRecord]:
+        """The results of interleaving, the newest first."""
+        return self.records(OnlineRecordKind(INTERLEAVING)).find()
+
+    def online_metrics(self) -> Sequence[OnlineRecord]:
+        """The records of online metrics, the newest first."""
+        return self.records(OnlineRecordKind(ONLINE_METRICS)).find()
+
+    def _save_online(self, record: OnlineRecord) -> str:
+        saved = replace(record, id=new_id())
+        self.records(OnlineRecordKind(record.kind)).add([saved])
+        return saved.id
 
     def purge(self) -> int:
         """Remove all deleted records for good; returns how many there were."""
