@@ -2,19 +2,218 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from assay.core.events import Problem
+import polars as pl
+
+from assay.core.errors import InputError, MissingExtraError
+from assay.core.events import Events, Problem
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table
+    from ibis.backends import BaseBackend
+    from ibis.expr.types import Table, Value
+
+QUERY_COLUMNS = {
+    **dict.fromkeys(("query_id", "session_id", "client_id", "user_id"), "string"),
+    "at": "timestamp",  # in UTC, without a zone, so that days and differences are the same on every database
+    "user_query": "string",
+    "result_count": "int64",  # null: the log does not say
+    **dict.fromkeys(("experiment_id", "variant", "config_version"), "string"),
+    **dict.fromkeys(("latency_ms", "cost"), "float64"),
+}
+EVENT_COLUMNS = {
+    **dict.fromkeys(("query_id", "session_id", "client_id"), "string"),
+    "at": "timestamp",
+    **dict.fromkeys(("action", "object_id"), "string"),
+    "rank": "int64",  # from 1
+    "is_repeated": "boolean",
+}
+_OWN_ATTRIBUTES = {*QUERY_COLUMNS, "team_by_doc", "hit_ids", "hit_teams"}
+_MOST_SLICES = 64
+
+
+def load_ibis() -> Any:
+    """Return the module ibis; MissingExtraError if it is not installed."""
+    try:
+        import ibis
+    except ModuleNotFoundError:
+        raise MissingExtraError("ibis-framework", "online metrics", "online") from None
+    return ibis
+
+
+def connect_duckdb(path: str = ":memory:") -> BaseBackend:
+    """Return a DuckDB database whose times are in UTC."""
+    connection = load_ibis().duckdb.connect(path)
+    connection.raw_sql("SET TimeZone = 'UTC'")
+    return connection
 
 
 @dataclass(frozen=True)
 class EventTables:
-    """The queries and the events of one log, where they are, with the problems of the log."""
+    """The queries and the events of one log, where they are, with the problems of the log.
+
+    >>> EventTables.from_events(Events.empty()).counts()
+    {'queries': 0, 'events': 0, 'clients': 0, 'sessions': 0}
+    """
 
     queries: Table  # one row for each query_id; `result_count` stands for the list of results
     events: Table
     problems: tuple[Problem, ...] = ()
+    release: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def from_events(cls, events: Events) -> EventTables:
+        """Return the tables of a log that fits in memory."""
+        connection = connect_duckdb()
+        queries = add_slices(connection, connection.create_table("raw_queries", query_rows(events.queries)))
+        return cls(
+            conform_queries(queries),
+            conform_events(connection.create_table("raw_events", events.frame)),
+            events.problems,
+        )
+
+    @classmethod
+    def from_tables(
+        cls,
+        queries: Table | None,
+        events: Table | None,
+        columns: Mapping[str, str] | None = None,
+        problems: Sequence[Problem] = (),
+    ) -> EventTables:
+        """Return tables of any database under our names; `columns` has their own names by ours.
+
+        Without a table of queries, each query_id of the events is a query at the time of its first event.
+        """
+        if queries is None and events is None:
+            raise InputError("expected a table of queries, of events or both, found none")
+        typed_events = empty_events() if events is None else conform_events(events, columns or {})
+        if events is None and queries is not None:
+            typed_events = _same_backend_events(queries, columns or {})
+        typed_queries = (
+            queries_of_events(typed_events) if queries is None else conform_queries(queries, columns or {})
+        )
+        return cls(typed_queries, typed_events, tuple(problems))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many queries, events, clients and sessions there are."""
+        counts = {"queries": self.queries.count().execute(), "events": self.events.count().execute()}
+        for name, column in (("clients", "client_id"), ("sessions", "session_id")):
+            ids = self.queries.select(column).distinct().union(self.events.select(column).distinct())
+            counts[name] = ids.distinct().filter(lambda t, c=column: t[c].notnull()).count().execute()
+        return {name: int(count) for name, count in counts.items()}
+
+    def problem_count(self, kind: str) -> int:
+        """Return how often a kind of problem occurs."""
+        return sum(problem.count for problem in self.problems if problem.kind == kind)
+
+
+def query_rows(queries: pl.DataFrame) -> pl.DataFrame:
+    """Return queries with the number of their results."""
+    return queries.with_columns(result_count=pl.col("hit_ids").list.len().cast(pl.Int64))
+
+
+def add_slices(connection: Any, queries: Table) -> Table:
+    """Return queries with a column for each text or number among their attributes."""
+    name = queries.get_name()
+    keys = connection.raw_sql(
+        f"SELECT key, count(*) FROM (SELECT unnest(json_keys(attributes)) AS key FROM {name} "
+        f"WHERE attributes IS NOT NULL) GROUP BY key ORDER BY count(*) DESC, key LIMIT {_MOST_SLICES}"
+    ).fetchall()
+    known = {column.lower() for column in queries.columns} | _OWN_ATTRIBUTES
+    new = [key for key, _ in keys if key.lower() not in known and key.isprintable()]
+    if not new:
+        return queries
+    parts = [f"json_extract_string(attributes, {_path(key)}) AS {_quote(key)}" for key in new]
+    return connection.sql(f"SELECT *, {', '.join(parts)} FROM {name}")
+
+
+def _path(key: str) -> str:
+    return "'$.\"" + key.replace("'", "''") + "\"'"
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def conform_queries(table: Table, columns: Mapping[str, str] | None = None) -> Table:
+    """Return a table of queries with our columns, typed; a column that it lacks is null."""
+    columns = dict(columns or {})
+    hits = columns.get("hit_ids", "hit_ids")
+    if columns.get("result_count", "result_count") not in table.columns and hits in table.columns:
+        table = table.mutate(result_count=table[hits].length())
+    return _conform(table, QUERY_COLUMNS, columns, "query_id")
+
+
+def conform_events(table: Table, columns: Mapping[str, str] | None = None) -> Table:
+    """Return a table of events with our columns, typed; without a column `action`, each row is a click."""
+    typed = _conform(table, EVENT_COLUMNS, columns or {}, "query_id")
+    present = {*table.columns}
+    has_action = (columns or {}).get("action", "action") in present
+    has_repeated = (columns or {}).get("is_repeated", "is_repeated") in present
+    typed = typed if has_action else typed.mutate(action=load_ibis().literal("click"))
+    return typed if has_repeated else typed.mutate(is_repeated=load_ibis().literal(False))
+
+
+def _conform(table: Table, types: Mapping[str, str], columns: Mapping[str, str], key: str) -> Table:
+    ibis = load_ibis()
+    sources = {name: columns.get(name, name) for name in types}
+    if sources[key] not in table.columns:
+        raise InputError(
+            f"expected a column {sources[key]} in the table, found {', '.join(table.columns)}; "
+            f"name it with --column {key}=COLUMN"
+        )
+    typed = {
+        name: _typed(table[source], types[name])
+        if source in table.columns
+        else ibis.null(ibis.dtype(types[name]))
+        for name, source in sources.items()
+    }
+    taken = {*sources.values()} - {*types}
+    further = {name: table[name] for name in table.columns if name not in types and name not in taken}
+    return table.select(**typed, **further)
+
+
+def _typed(column: Value, wanted: str) -> Value:
+    """Return a column in a type; a number as a time is in seconds, milliseconds or microseconds, by size."""
+    found = column.type()
+    if wanted == "timestamp" and found.is_numeric():
+        return _time_of_number(column)
+    if str(found).lstrip("!") == wanted:
+        return column
+    return column.cast(wanted)
+
+
+def _time_of_number(column: Value) -> Value:
+    ibis = load_ibis()
+    size = column.cast("float64").abs()
+    number = column.cast("float64")
+    scaled = ibis.cases((size < 1e11, number * 1e3), (size < 1e14, number), else_=number / 1e3)
+    return scaled.round().cast("int64").as_timestamp("ms").cast("timestamp")
+
+
+def empty_events() -> Table:
+    """Return no events."""
+    connection = connect_duckdb()
+    return connection.create_table("events", schema=load_ibis().schema(EVENT_COLUMNS))
+
+
+def _same_backend_events(queries: Table, columns: Mapping[str, str]) -> Table:
+    """Return no events, on the database of the queries."""
+    key = columns.get("query_id", "query_id")
+    return conform_events(queries.select(query_id=queries[key]).filter(load_ibis().literal(False)))
+
+
+def queries_of_events(events: Table) -> Table:
+    """Return a query for each query_id of the events, at the time of its first event."""
+    texts = {"user_query"} & {*events.columns}
+    extra = {name: events[name].max() for name in (*texts, *_carried(events))}
+    ids = {name: events[name].max() for name in ("session_id", "client_id")}
+    grouped = events.filter(events.query_id.notnull()).group_by("query_id")
+    return conform_queries(grouped.aggregate(at=events.at.min(), **ids, **extra))
+
+
+def _carried(events: Table) -> list[str]:
+    names = ("user_id", "result_count", "experiment_id", "variant", "config_version", "latency_ms", "cost")
+    return [name for name in names if name in events.columns]

@@ -1,0 +1,59 @@
+"""The options that name a log of events and say how it is written."""
+
+from __future__ import annotations
+
+import argparse
+
+from assay.core.errors import InputError
+from assay.workflows.event_inputs import EventSource
+
+
+def add_event_source(parser: argparse.ArgumentParser) -> None:
+    """Add the log and the options that say how it is written."""
+    parser.add_argument(
+        "events",
+        metavar="EVENTS",
+        nargs="*",
+        help="the log: UBI (JSON lines, JSON, Parquet, CSV), TREC session XML, or tables of another log",
+    )
+    parser.add_argument(
+        "--url", metavar="URL", help="a database in place of files: duckdb://FILE, postgres://HOST/NAME, …"
+    )
+    parser.add_argument("--queries-table", metavar="NAME", help="the table of queries in the database")
+    parser.add_argument("--events-table", metavar="NAME", help="the table of events in the database")
+    parser.add_argument(
+        "--column",
+        "--columns",
+        dest="columns",
+        action="append",
+        default=[],
+        metavar="NAME=COLUMN",
+        help="which column of the log is query_id, client_id, session_id, at, user_query, action, object_id, "
+        "rank, hit_ids, …; may be repeated",
+    )
+
+
+def event_source(arguments: argparse.Namespace) -> EventSource:
+    """Return the source that the options of `add_event_source` name."""
+    return EventSource(
+        paths=arguments.events,
+        url=arguments.url,
+        queries_table=arguments.queries_table,
+        events_table=arguments.events_table,
+        columns=parse_event_columns(arguments.columns),
+    )
+
+
+def parse_event_columns(options: list[str]) -> dict[str, str]:
+    """Return the columns of a log by our names.
+
+    >>> parse_event_columns(["query_id=qid"])
+    {'query_id': 'qid'}
+    """
+    columns = {}
+    for option in options:
+        name, separator, column = option.partition("=")
+        if not separator or not name or not column:
+            raise InputError(f"--column expects NAME=COLUMN such as query_id=qid, found {option!r}")
+        columns[name] = column
+    return columns
