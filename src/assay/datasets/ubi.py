@@ -10,6 +10,7 @@ import polars as pl
 
 from assay.core.errors import FormatError
 from assay.core.events import EVENT_SCHEMA, QUERY_SCHEMA, Events
+from assay.datasets.event_records import event_records
 from assay.datasets.input_files import InputFile
 from assay.datasets.ubi_log.fields import RecordReader
 from assay.datasets.ubi_log.joined import (
@@ -20,7 +21,7 @@ from assay.datasets.ubi_log.joined import (
     merge_queries,
 )
 from assay.datasets.ubi_log.problem_log import ProblemLog
-from assay.datasets.ubi_log.records import Record, as_input_file, read_records
+from assay.datasets.ubi_log.records import Record, as_input_file
 
 _DERIVED = ("rank", "is_repeated")
 _RAW_EVENT_SCHEMA = {
@@ -34,13 +35,15 @@ LogFile = str | PathLike[str] | InputFile
 
 
 def read_events(path: LogFile, *more: LogFile) -> Events:
-    """Return the events and queries of logs: JSON lines, JSON, Parquet, CSV; also gzip, zstd, ZIP, folders.
+    """Return the events and queries of logs: UBI, and XML of the TREC Session track.
+
+    UBI is read from JSON lines, JSON, Parquet and CSV; all also from gzip, zstd and folders, UBI from ZIP.
 
     A record that cannot be understood, and one that had to be normalised, is counted by kind with its place
     in `Events.problems`. A file that cannot be opened, or that holds neither events nor queries, is an error.
     """
     problems = ProblemLog()
-    records = (record for source in (path, *more) for record in read_records(source, problems))
+    records = (record for source in (path, *more) for record in event_records(source, problems))
     events, queries = _collect(records, problems)
     if events.is_empty() and queries.is_empty():
         found = problems.problems()

@@ -8,7 +8,6 @@ import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -18,7 +17,6 @@ from assay.datasets.input_files import LONGEST_TEXT, InputFile
 from assay.datasets.ubi_log.problem_log import ProblemLog
 
 _PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
-_ENDINGS = (".json", ".ndjson", ".jsonl", ".csv", ".parquet", ".zip", ".gz", ".zst")
 
 
 class Record(NamedTuple):
@@ -35,15 +33,8 @@ def as_input_file(source: str | PathLike[str] | InputFile) -> InputFile:
 
 
 def read_records(source: str | PathLike[str] | InputFile, problems: ProblemLog) -> Iterator[Record]:
-    """Yield the records of a file, or of the files of a folder; what is not a record is counted."""
+    """Yield the records of a file; what is not a record is counted."""
     source = as_input_file(source)
-    if Path(source.path).is_dir():
-        files = sorted(file for file in Path(source.path).rglob("*") if file.name.endswith(_ENDINGS))
-        if not files:
-            raise FormatError(f"expected log files ({', '.join(_ENDINGS)}), found none", source.path)
-        for file in files:
-            yield from read_records(file, problems)
-        return
     head = source.head(1 << 16)
     if not head.strip():
         raise FormatError("is empty; expected queries and events", source.label)
