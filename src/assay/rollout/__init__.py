@@ -1,0 +1,1 @@
+"""Staged releases: who sees the candidate, shadow runs, the stages of a rollout and its record."""
