@@ -12,6 +12,7 @@ from assay.measures import Measure, parse
 from assay.stats.corrections import CORRECTIONS
 
 SUBJECTS = ("measure", "latency", "slo_ms", "figure")
+ONLINE_METRIC = "metric"  # what units of an online experiment did; always compared with the control
 CONDITIONS = {
     "at_least": "at least",
     "at_most": "at most",
@@ -26,13 +27,14 @@ UNDECIDED = ("hold", "pass", "fail")
 class Rule:
     """A condition on one subject."""
 
-    subject: str  # one of SUBJECTS
+    subject: str  # one of SUBJECTS, or ONLINE_METRIC
     of: Measure | str | float  # the measure, the percentile (p95), the milliseconds or the figure's name
     condition: str  # one of CONDITIONS
     threshold: float
     by: tuple[str, ...] = ()  # also checked in each slice of these columns
     min_n: int = 0  # slices with fewer queries are skipped
     priority: int = 1
+    is_relative: bool = False  # the threshold is a share of the baseline's value
 
     @property
     def name(self) -> str:
@@ -43,7 +45,8 @@ class Rule:
         """
         of = f"{self.of:g}" if isinstance(self.of, float) else str(self.of)
         subject = {"latency": f"latency {of} in ms", "slo_ms": f"share within {of} ms"}.get(self.subject, of)
-        return f"{subject} {CONDITIONS[self.condition]} {self.threshold:g}"
+        threshold = f"{100 * self.threshold:g} %" if self.is_relative else f"{self.threshold:g}"
+        return f"{subject} {CONDITIONS[self.condition]} {threshold}"
 
     @property
     def compares(self) -> bool:

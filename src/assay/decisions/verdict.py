@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from assay.decisions.checks import Check
-from assay.decisions.rules import Rules
+from assay.decisions.rules import ONLINE_METRIC, Rules
 from assay.stats.corrections import correct_p_values
 
 EXIT_CODES = {"passed": 0, "failed": 1, "undecided": 3}
@@ -81,7 +81,7 @@ def _status(check: Check, corrected_p: float | None, alpha: float) -> str:
 
 def _withhold_status(check: Check) -> Check:
     """Return a check that is not decided because there are fewer queries than the rules require."""
-    if check.rule.subject != "measure" or check.status == "skipped":
+    if check.rule.subject not in ("measure", ONLINE_METRIC) or check.status == "skipped":
         return check
     return replace(check, status="undecided", has_enough_queries=False)
 

@@ -1,0 +1,1 @@
+"""A/B tests: sums of each variant, their differences, checks of the traffic, and the status."""
