@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from assay.core.errors import InputError
+from assay.core.recent_values import RecentValues
 from assay.judging.annotation.outside_labels import LabelImport, OutsideLabel
 from assay.judging.annotation.progress import (
     LabelRow,
@@ -20,6 +21,8 @@ from assay.judging.annotation.progress import (
     summarise_raters,
 )
 from assay.judging.annotation.project import COUNTED, AnnotationProject
+from assay.stats.intervals import Estimate
+from assay.store.annotation_frames import find_label_state, read_label_frame
 from assay.store.annotation_rows import (
     LABELLED,
     LATER,
@@ -39,6 +42,7 @@ from assay.store.schema import (
 )
 
 _pairs, _assignments, _labels = annotation_pairs.c, annotation_assignments.c, annotation_labels.c
+_agreements = RecentValues[Estimate](50)
 
 
 def read_labels(connection: Connection, project: AnnotationProject) -> list[LabelRow]:
@@ -91,15 +95,16 @@ def _read_counts(connection: Connection, project: AnnotationProject) -> ProjectC
 
 
 def read_progress(database: Database, project: AnnotationProject) -> ProjectProgress:
-    """Return how far a project is; reads all its labels."""
+    """Return how far a project is; reads the labels that are new since the last call in this process."""
     with database.read_transaction() as connection:
         counts = _read_counts(connection, project)
-        labels = read_labels(connection, project)
+        state = find_label_state(connection, database, project)
+        labels = read_label_frame(connection, state)
         raters = _count_raters(connection, project)
     return ProjectProgress(
         **vars(counts),
         raters=summarise_raters(labels, raters, project.gold_tolerance),
-        agreement=estimate_agreement(labels),
+        agreement=_agreements.get(state, lambda: estimate_agreement(labels)),
     )
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from assay.core.errors import InputError
 from assay.core.judgments import Judgments
+from assay.core.recent_values import RecentValues
 from assay.datasets import read
 from assay.judging.annotation.arrangement import arrange_pairs
 from assay.judging.annotation.assignments import Assignment, NoAssignment, SavedLabel
@@ -27,12 +28,15 @@ from assay.judging.annotation.project import (
     parse_grade,
 )
 from assay.store.annotation import AnnotationProjects, ProjectContents
-from assay.store.annotation_labels import read_labels, read_progress
+from assay.store.annotation_frames import find_label_state, read_label_frame
+from assay.store.annotation_labels import read_progress
 from assay.store.annotation_queue import AnnotationQueue
 from assay.store.store import Store
 from assay.workflows.annotation_pairs import check_fields, collect_texts, read_gold, read_pairs
 from assay.workflows.store_location import store_url
 from assay.workflows.stores import open_existing_store
+
+_judgments = RecentValues[Judgments | None](3)  # of projects, by the state of their labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,16 +335,14 @@ def project_judgments(name: str, store: str | None = None) -> Judgments:
 def read_project_judgments(store: Store, project: AnnotationProject) -> Judgments | None:
     """Return the counted labels of a project; None if it has none yet."""
     with store.database.read_transaction() as connection:
-        rows = [label for label in read_labels(connection, project) if label.role == COUNTED]
-    if not rows:
+        state = find_label_state(connection, store.database, project)
+        return _judgments.get(state, lambda: _to_judgments(read_label_frame(connection, state), project.name))
+
+
+def _to_judgments(labels: pl.DataFrame, name: str) -> Judgments | None:
+    counted = labels.filter(pl.col("role") == COUNTED)
+    if counted.is_empty():
         return None
-    columns: dict[str, list[Any]] = {
-        "query_id": [row.query_id for row in rows],
-        "doc_id": [row.doc_id for row in rows],
-        "judge": [row.rater for row in rows],
-        "grade": [row.grade for row in rows],
-        "at": [row.at for row in rows],
-        "source": [row.source or f"project:{project.name}" for row in rows],
-        "note": [row.note for row in rows],
-    }
-    return Judgments(pl.DataFrame(columns, schema_overrides={"grade": pl.Float64}))
+    source = pl.when(pl.col("source") == "").then(pl.lit(f"project:{name}")).otherwise("source")
+    columns = ("query_id", "doc_id", pl.col("rater").alias("judge"), "grade", "at", source.alias("source"))
+    return Judgments(counted.select(*columns, "note"))

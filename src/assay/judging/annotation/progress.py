@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import combinations
-from math import comb
-from statistics import median
 from typing import Any, NamedTuple
 
-import numpy as np
+import polars as pl
 
 from assay.judging.annotation.project import COUNTED, GOLD, TRAINING, AnnotationProject
 from assay.stats.intervals import Estimate, estimate_mean, estimate_share
@@ -109,39 +105,43 @@ class RaterCounts(NamedTuple):
 
 
 def summarise_raters(
-    labels: Iterable[LabelRow], counts: Mapping[str, RaterCounts], tolerance: float
+    labels: pl.DataFrame, counts: Mapping[str, RaterCounts], tolerance: float
 ) -> list[RaterProgress]:
     """Return the progress of each rater, by name."""
-    by_rater: dict[str, list[LabelRow]] = {rater: [] for rater in counts}
-    for label in labels:
-        by_rater.setdefault(label.rater, []).append(label)
+    rows = {row["rater"]: row for row in labels.group_by("rater").agg(_rater_columns(tolerance)).to_dicts()}
     return [
-        _summarise_rater(rater, by_rater[rater], counts.get(rater, RaterCounts()), tolerance)
-        for rater in sorted(by_rater)
+        _summarise_rater(rater, rows.get(rater, {}), counts.get(rater, RaterCounts()))
+        for rater in sorted({*rows, *counts})
     ]
 
 
-def _summarise_rater(
-    rater: str, labels: Sequence[LabelRow], counts: RaterCounts, tolerance: float
-) -> RaterProgress:
-    counted = [label for label in labels if label.role == COUNTED]
-    seconds = [(x.at - x.shown_at).total_seconds() for x in counted if x.shown_at is not None]
-    gold = [label for label in labels if label.role == GOLD]
+def _rater_columns(tolerance: float) -> list[pl.Expr]:
+    """Return what is known of the labels of one rater."""
+    is_counted, is_gold = pl.col("role") == COUNTED, pl.col("role") == GOLD
+    seconds = (pl.col("at") - pl.col("shown_at")).dt.total_microseconds() / 1e6
+    is_right = (pl.col("grade") - pl.col("gold_grade")).abs() <= tolerance
+    return [
+        is_counted.sum().alias("labels"),
+        (is_counted & pl.col("grade").is_null()).sum().alias("cannot_rate"),
+        (pl.col("role") == TRAINING).sum().alias("training"),
+        seconds.filter(is_counted).drop_nulls().median().alias("seconds"),
+        is_right.filter(is_gold).fill_null(False).sum().alias("right"),
+        is_gold.sum().alias("gold"),
+    ]
+
+
+def _summarise_rater(rater: str, row: Mapping[str, Any], counts: RaterCounts) -> RaterProgress:
     return RaterProgress(
         rater=rater,
-        labels=len(counted),
-        cannot_rate=sum(label.grade is None for label in counted),
+        labels=row.get("labels", 0),
+        cannot_rate=row.get("cannot_rate", 0),
         skipped=counts.skipped,
         later=counts.later,
-        training=sum(label.role == TRAINING for label in labels),
-        seconds=median(seconds) if seconds else None,
-        gold=estimate_share(sum(_is_right(label, tolerance) for label in gold), len(gold)),
+        training=row.get("training", 0),
+        seconds=row.get("seconds"),
+        gold=estimate_share(row.get("right", 0), row.get("gold", 0)),
         is_paused=counts.is_paused,
     )
-
-
-def _is_right(label: LabelRow, tolerance: float) -> bool:
-    return is_right_answer(label.grade, label.gold_grade, tolerance)
 
 
 def is_right_answer(grade: float | None, gold_grade: float | None, tolerance: float) -> bool:
@@ -153,17 +153,22 @@ def is_right_answer(grade: float | None, gold_grade: float | None, tolerance: fl
     return grade is not None and gold_grade is not None and abs(grade - gold_grade) <= tolerance
 
 
-def estimate_agreement(labels: Iterable[LabelRow]) -> Estimate:
+def estimate_agreement(labels: pl.DataFrame) -> Estimate:
     """Return the mean over pairs of the share of their pairs of raters that gave the same grade."""
-    grades: dict[int, list[float]] = defaultdict(list)
-    for label in labels:
-        if label.role == COUNTED and label.grade is not None:
-            grades[label.pair].append(label.grade)
-    shares = [
-        sum(first == second for first, second in combinations(given, 2)) / comb(len(given), 2)
-        for given in grades.values()
-        if len(given) > 1
-    ]
-    if not shares:
+    rated = labels.lazy().filter((pl.col("role") == COUNTED) & pl.col("grade").is_not_null())
+    same = pl.col("len") * (pl.col("len") - 1)
+    size = pl.col("len").sum()
+    shares = (
+        rated.group_by("pair", "grade")
+        .len()
+        .with_columns(pl.col("len").cast(pl.Int64))
+        .group_by("pair")
+        .agg(share=same.sum() / (size * (size - 1)), size=size)
+        .filter(pl.col("size") > 1)
+        .sort("pair")
+        .select("share")
+        .collect()["share"]
+    )
+    if shares.is_empty():
         return Estimate(None, None, None, 0.95, 0)
-    return estimate_mean(np.array(shares), bounds=(0.0, 1.0))
+    return estimate_mean(shares.to_numpy(), bounds=(0.0, 1.0))
