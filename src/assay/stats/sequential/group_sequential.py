@@ -164,7 +164,7 @@ def group_sequential_power(
     """The power for an expected statistic at the planned n, and the expected share of the planned units.
 
     >>> [round(x, 2) for x in group_sequential_power(Looks((1, 2, 3, 4), 4), 2.8016)]
-    [0.79, 0.81]
+    [0.79, 0.83]
     """
     bounds, times = compute_bounds(looks, alpha, sides), looks.times
     lows = [-bound for bound in bounds] if sides == 2 else [-math.inf] * len(bounds)
