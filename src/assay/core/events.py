@@ -24,6 +24,7 @@ EVENT_SCHEMA: dict[str, Any] = {
     "message_type": pl.String(),
     "message": pl.String(),
     "attributes": pl.String(),  # JSON of the other attributes
+    "user_agent": pl.String(),
     "is_repeated": pl.Boolean(),  # equal to an earlier event in everything, time included
     "source": pl.String(),  # the file
     "line": pl.Int64(),  # or the number of the record, in a file without lines
@@ -35,12 +36,14 @@ QUERY_SCHEMA: dict[str, Any] = {
     "object_id_field": pl.String(),
     "response_id": pl.String(),
     "hit_ids": pl.List(pl.String()),  # in rank order; null: the log does not say
+    "result_count": pl.Int64(),  # null: the log does not say
     "hit_teams": pl.List(pl.String()),  # of an interleaved list, one for each hit
     "experiment_id": pl.String(),
     "variant": pl.String(),
     "config_version": pl.String(),
     "latency_ms": pl.Float64(),
     "cost": pl.Float64(),
+    "user_agent": pl.String(),
     "attributes": pl.String(),  # JSON of the other attributes
     "source": pl.String(),
     "line": pl.Int64(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from os import PathLike
 from typing import Any
 
@@ -84,17 +85,19 @@ class _Rows:
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
         self.blocks = [pl.DataFrame(schema=schema)]
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[tuple[Any, ...]] = []
+        self.values = itemgetter(*schema)
 
     def add(self, row: dict[str, Any]) -> None:
         """Add a row."""
-        self.rows.append(row)
+        self.rows.append(self.values(row))
         if len(self.rows) == _BLOCK_ROWS:
             self._flush()
 
     def _flush(self) -> None:
-        columns = {name: [row.get(name) for row in self.rows] for name in self.schema}
-        self.blocks.append(pl.DataFrame(columns, schema=self.schema))
+        if self.rows:
+            columns = dict(zip(self.schema, map(list, zip(*self.rows, strict=True)), strict=True))
+            self.blocks.append(pl.DataFrame(columns, schema=self.schema))
         self.rows = []
 
     def frame(self) -> pl.DataFrame:

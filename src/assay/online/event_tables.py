@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from assay.core.errors import InputError, MissingExtraError
 from assay.core.events import Events, Problem
 
@@ -30,7 +28,7 @@ EVENT_COLUMNS = {
     "rank": "int64",  # from 1
     "is_repeated": "boolean",
 }
-_OWN_ATTRIBUTES = {*QUERY_COLUMNS, "team_by_doc", "hit_ids", "hit_teams"}
+_OWN_ATTRIBUTES = {*QUERY_COLUMNS, "team_by_doc", "hit_ids", "hit_teams", "user_agent", "browser"}
 _MOST_SLICES = 64
 
 
@@ -67,7 +65,7 @@ class EventTables:
     def from_events(cls, events: Events) -> EventTables:
         """Return the tables of a log that fits in memory."""
         connection = connect_duckdb()
-        queries = add_slices(connection, connection.create_table("raw_queries", query_rows(events.queries)))
+        queries = add_slices(connection, connection.create_table("raw_queries", events.queries))
         return cls(
             conform_queries(queries),
             conform_events(connection.create_table("raw_events", events.frame)),
@@ -107,11 +105,6 @@ class EventTables:
     def problem_count(self, kind: str) -> int:
         """Return how often a kind of problem occurs."""
         return sum(problem.count for problem in self.problems if problem.kind == kind)
-
-
-def query_rows(queries: pl.DataFrame) -> pl.DataFrame:
-    """Return queries with the number of their results."""
-    return queries.with_columns(result_count=pl.col("hit_ids").list.len().cast(pl.Int64))
 
 
 def add_slices(connection: Any, queries: Table) -> Table:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ _ACTIONS = {
 }
 _HITS = ("query_response_hit_ids", "query_response_object_ids", "query_response_objects_ids")
 _OWN = ("experiment_id", "variant", "config_version")
+_USER_AGENTS = ("user_agent", "userAgent", "browser")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?$")
 
@@ -71,6 +73,7 @@ class RecordReader:
             "object_id_field": _text(value.get("object_id_field")),
             "response_id": _text(value.get("query_response_id")),
             "hit_ids": hits,
+            "result_count": self._result_count(value, attributes, hits),
             "hit_teams": teams,
             **{name: _text(attributes.get(name)) for name in _OWN},
             **{name: self._number(attributes.get(name)) for name in ("latency_ms", "cost")},
@@ -89,9 +92,24 @@ class RecordReader:
             "user_id": _text(value.get("user_id")) or _text(attributes.get("user_id")),
             "at": self._time(value.get("timestamp")),
             "user_query": _text(value.get("user_query")),
+            "user_agent": self._user_agent(value, attributes),
             "source": self.record.source,
             "line": self.record.line,
         }
+
+    @staticmethod
+    def _user_agent(value: Mapping[str, Any], attributes: Mapping[str, Any]) -> str | None:
+        found = (_text(values.get(name)) for values in (value, attributes) for name in _USER_AGENTS)
+        return next((text for text in found if text), None)
+
+    def _result_count(
+        self, value: Mapping[str, Any], attributes: Mapping[str, Any], hits: Sequence[str] | None
+    ) -> int | None:
+        """Return how many results were shown, as their list says, else as a count in the log does."""
+        if hits is not None:
+            return len(hits)
+        count = self._number(value.get("result_count", attributes.get("result_count")))
+        return None if count is None or count < 0 else int(count)
 
     def _action(self, name: str) -> str:
         standard = _ACTIONS.get(name.lower(), name)
@@ -101,7 +119,7 @@ class RecordReader:
 
     def _mapping(self, value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         inner = value.get(name)
-        if inner is None or isinstance(inner, Mapping):
+        if inner is None or isinstance(inner, dict):
             return inner or {}
         self._add("attributes that are not an object", f"{name}: {inner!r}")
         return {}
@@ -110,6 +128,9 @@ class RecordReader:
         """Return a time in UTC."""
         if value is None or value == "":
             return None
+        if type(value) is str and value.endswith("Z"):  # nearly always, and the fastest way
+            with suppress(ValueError):
+                return datetime.fromisoformat(value)
         try:
             if isinstance(value, datetime):
                 return self._zoned(value)
@@ -138,9 +159,9 @@ class RecordReader:
 
     def _coordinates(self, position: Mapping[str, Any]) -> dict[str, float | None]:
         nested = position.get("xy")
-        if not isinstance(nested, Mapping) and "x" in position:
+        if not isinstance(nested, dict) and "x" in position:
             self._add("position not nested in xy")
-        values = nested if isinstance(nested, Mapping) else position
+        values = nested if isinstance(nested, dict) else position
         return {axis: self._number(values.get(axis)) for axis in ("x", "y")}
 
     def _number(self, value: Any) -> float | None:
@@ -170,6 +191,8 @@ class RecordReader:
         if not isinstance(hits, Sequence) or isinstance(hits, str):
             self._add("result ids that are not a list", repr(hits))
             return None, None
+        if all(type(hit) is str and hit for hit in hits) and not team_by_doc:
+            return list(hits), None
         pairs = [_hit(hit) for hit in hits]
         for _ in range(sum(not doc for doc, _ in pairs)):
             self._add("result without an id")
@@ -182,7 +205,7 @@ class RecordReader:
 
 def _hit(hit: Any) -> tuple[str | None, str | None]:
     """Return the id and the team of a result, which is an id or an object."""
-    if not isinstance(hit, Mapping):
+    if not isinstance(hit, dict):
         return _text(hit), None
     names = ("object_id", "doc_id", "id", "_id")
     team = _text(hit.get("search_config")) or _text(hit.get("team"))
@@ -191,9 +214,9 @@ def _hit(hit: Any) -> tuple[str | None, str | None]:
 
 def _text(value: Any) -> str | None:
     """Return an id or a text; None if it is missing or empty."""
-    if value is None or value == "" or isinstance(value, Mapping | list):
-        return None
-    return value if isinstance(value, str) else str(value)
+    if type(value) is str:  # nearly always, and the fastest test
+        return value or None
+    return None if value is None or isinstance(value, dict | list) else str(value)
 
 
 def _json_of(value: Mapping[str, Any]) -> str | None:

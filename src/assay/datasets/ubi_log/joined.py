@@ -91,9 +91,9 @@ def add_query_sessions(queries: pl.DataFrame, events: pl.DataFrame) -> pl.DataFr
 
 def check_links(events: pl.DataFrame, queries: pl.DataFrame, problems: ProblemLog) -> None:
     """Count what cannot be joined, and events that come before their query."""
-    is_empty = pl.col("hit_ids").list.len() == 0
+    is_empty = pl.col("result_count") == 0
     _add_rows("query without results", queries.filter(is_empty), problems, "user_query")
-    is_missing = pl.col("hit_ids").is_null()
+    is_missing = pl.col("result_count").is_null()
     _add_rows("query whose results are not logged", queries.filter(is_missing), problems, "user_query")
     _add_rows("query without an id", queries.filter(pl.col("query_id").is_null()), problems, "user_query")
     without_id = pl.col("query_id").is_null()

@@ -17,6 +17,7 @@ TREATMENTS = {
     "file that cannot be read": "left out",
     "XML that ends early": "read up to there; the rest is missing",
     "session without a user": "the session stands for its user; times are seconds since it began",
+    "row without a query id": "the row is a query of its own",
     "click on a rank without a result": "kept without an object",
     "time that cannot be read": "kept without a time",
     "time without a zone": "read as UTC",

@@ -8,7 +8,7 @@ import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
@@ -16,7 +16,9 @@ from assay.core.errors import FormatError, first_line
 from assay.datasets.input_files import LONGEST_TEXT, InputFile
 from assay.datasets.ubi_log.problem_log import ProblemLog
 
+_SLICE_ROWS = 1 << 16
 _PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
+_DECODER = json.JSONDecoder()
 
 
 class Record(NamedTuple):
@@ -43,8 +45,9 @@ def read_records(source: str | PathLike[str] | InputFile, problems: ProblemLog) 
     elif head.startswith(_PARQUET):
         yield from _frame_records(source, problems)
     elif _is_csv(head):
-        text = io.TextIOWrapper(io.BytesIO(source.read()), "utf-8", errors="replace", newline="")
-        yield from _csv_records(text, source.label, problems)
+        with io.BufferedReader(cast(io.RawIOBase, source.open()), 1 << 20) as raw:
+            text = io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="")
+            yield from _csv_records(text, source.label, problems)
     else:
         lines = source.lines(longest=LONGEST_TEXT)
         yield from _json_records(lines, source.label, problems)
@@ -52,7 +55,11 @@ def read_records(source: str | PathLike[str] | InputFile, problems: ProblemLog) 
 
 def _is_csv(head: bytes) -> bool:
     first = head.split(b"\n", 1)[0]
-    return not first.lstrip().startswith((b"{", b"[")) and b"{" not in first and b"," in first
+    return (
+        not first.lstrip().startswith((b"{", b"["))
+        and b"{" not in first
+        and (b"," in first or b"\t" in first)
+    )
 
 
 def _zip_records(source: InputFile, problems: ProblemLog) -> Iterator[Record]:
@@ -77,21 +84,30 @@ def _zip_records(source: InputFile, problems: ProblemLog) -> Iterator[Record]:
 
 def _frame_records(source: InputFile, problems: ProblemLog) -> Iterator[Record]:
     try:
-        frame = pl.read_parquet(source.path if source.is_plain() else source.read())
+        lazy = pl.scan_parquet(source.path if source.is_plain() else io.BytesIO(source.read()))
+        count = lazy.select(pl.len()).collect().item()
+        for begin in range(0, count, _SLICE_ROWS):
+            rows = lazy.slice(begin, _SLICE_ROWS).collect().iter_rows(named=True)
+            for number, row in enumerate(rows, begin + 1):
+                yield from _unwrap(Record(source.label, number, _nest(row)), problems)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise FormatError(f"cannot be read as Parquet: {first_line(error)}", source.label) from None
-    for number, row in enumerate(frame.iter_rows(named=True), 1):
-        yield from _unwrap(Record(source.label, number, _nest(row)), problems)
 
 
 def _csv_records(text: Iterable[str], label: str, problems: ProblemLog) -> Iterator[Record]:
     csv.field_size_limit(LONGEST_TEXT)
-    reader = csv.DictReader(text)
+    lines = iter(text)
+    header = next(lines, "")
+    separator = "\t" if "\t" in header else ","
+    names = next(csv.reader([header], delimiter=separator), [])
+    reader, line = csv.reader(lines, delimiter=separator), 1
     for row in reader:
-        if None in row:
-            problems.add("not a record", label, reader.line_num, "more fields than the header")
+        first, line = line + 1, reader.line_num + 1
+        if len(row) == len(names):
+            yield from _unwrap(Record(label, line, _nest(dict(zip(names, row, strict=True)))), problems)
             continue
-        yield from _unwrap(Record(label, reader.line_num, _nest(row)), problems)
+        for number in range(first, line + 1) if row else ():
+            problems.add("not a record", label, number, f"{len(row)} fields under {len(names)} names")
 
 
 def _nest(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,7 +168,7 @@ def _parse(text: bytes) -> Any:
     begin = text.find(b"{")
     for candidate in (text, text[begin:] if 0 < begin <= 80 else b""):
         try:
-            return json.loads(candidate) if candidate else None
+            return _DECODER.decode(candidate.decode()) if candidate else None
         except ValueError:
             continue
     return None
@@ -187,15 +203,15 @@ def _unwrap(record: Record, problems: ProblemLog) -> Iterator[Record]:
     Lines that only say where the next one is to be stored (bulk requests) are skipped.
     """
     value = record.value
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         problems.add("not a record", record.source, record.line, json.dumps(value)[:80])
         return
     hits = value.get("hits")
-    inner = hits.get("hits") if isinstance(hits, Mapping) else None
+    inner = hits.get("hits") if isinstance(hits, dict) else None
     if isinstance(inner, list):
         for hit in inner:
             yield from _unwrap(Record(record.source, record.line, hit), problems)
-    elif isinstance(value.get("_source"), Mapping):
+    elif isinstance(value.get("_source"), dict):
         yield record._replace(value=value["_source"])
     elif len(value) == 1 and next(iter(value)) in ("index", "create"):
         return
@@ -206,7 +222,7 @@ def _unwrap(record: Record, problems: ProblemLog) -> Iterator[Record]:
 def _request_part(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the UBI part of a request to a search engine, or the value itself."""
     extension = value.get("ext")
-    if isinstance(extension, Mapping) and isinstance(extension.get("ubi"), Mapping):
+    if isinstance(extension, dict) and isinstance(extension.get("ubi"), dict):
         return dict(extension["ubi"])
     parameters = value.get("params")
     if isinstance(parameters, Mapping) and "ubi" in parameters:
