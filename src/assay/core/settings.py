@@ -71,6 +71,14 @@ class SettingsReader:
         expected = f"a whole number of at least {least}"
         return int(self.value(name, expected, lambda v: isinstance(v, int) and v >= least, default))
 
+    def flag(self, name: str) -> bool:
+        """Return whether a setting is true; it is false if it is missing."""
+        self.names_read.add(name)
+        value = self.settings.get(name, False)
+        if not isinstance(value, bool):
+            self.add_problem(name, f"expected true or false, found {value!r}")
+        return value is True
+
     def one_of(self, name: str, choices: tuple[str, ...], default: str) -> str:
         """Return one of the choices."""
         return str(self.value(name, f"one of {', '.join(choices)}", lambda v: v in choices, default))

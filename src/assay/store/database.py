@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from assay.core.errors import InputError, MissingExtraError, StoreError
 from assay.remote.redaction import redact_url
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 _BUSY_TIMEOUT_MS = 60_000  # how long a writer waits for another
 _POSTGRES_TIMEOUTS = {
     "connect_timeout": 10,

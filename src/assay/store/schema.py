@@ -258,6 +258,33 @@ saved_filters = Table(  # states of the table of experiments under a name
     Column("created_at", BigInteger, nullable=False),
 )
 
+rollouts = Table(  # staged releases
+    "rollouts",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("experiment", String(32), nullable=False),  # the id of the one that justifies it
+    Column("baseline", String(32), nullable=False),  # the id of that of what was in production; may be empty
+    Column("policy", Text, nullable=False),  # JSON; frozen when it was started
+    Column("arms", Text, nullable=False),  # JSON
+    Column("created_at", BigInteger, nullable=False),
+)
+
+rollout_transitions = Table(  # the moves of each; rows are only added
+    "rollout_transitions",
+    metadata,
+    Column("rollout", String(64), ForeignKey("rollouts.name"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),  # the key lets one of two moves win
+    Column("at", BigInteger, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("action", String(12), nullable=False),
+    Column("state", String(12), nullable=False),  # after it
+    Column("step", Integer, nullable=False),  # after it
+    Column("reason", Text, nullable=False),
+    Column("is_skipped", Boolean, nullable=False),
+    Column("evidence", Text, nullable=False),  # JSON
+    Index("rollout_transitions_by_time", "at"),
+)
+
 SHARED_TABLES = (  # whose rows belong to no single record
     document_texts,
     system_numbers,
@@ -265,5 +292,7 @@ SHARED_TABLES = (  # whose rows belong to no single record
     api_tokens,
     audit_log,
     saved_filters,
+    rollouts,
+    rollout_transitions,
 )
 LOCAL_TABLES = (sessions, jobs, job_lines)  # that stay where they are when a store is moved

@@ -62,7 +62,7 @@ def read_serve_settings(project: str | Path = PROJECT_FILE) -> ServeSettings:
     settings = read_settings(project).get("serve", {})
     reader = SettingsReader({"serve": settings}, "").table("serve")
     value = ServeSettings(
-        accounts=_read_switch(reader, "accounts"),
+        accounts=reader.flag("accounts"),
         public_url=(reader.text("public_url", "an address such as https://assay.example.org") or ""),
         trusted_proxies=tuple(reader.texts("trusted_proxies", "an address, or a list of such")),
         may_start=tuple(reader.texts("may_start", "the name of a system, or a list of such")),
@@ -77,14 +77,6 @@ def read_serve_settings(project: str | Path = PROJECT_FILE) -> ServeSettings:
     if reader.problems:
         raise ConfigurationError(reader.problems, str(project))
     return value
-
-
-def _read_switch(reader: SettingsReader, name: str) -> bool:
-    reader.names_read.add(name)
-    value = reader.settings.get(name, False)
-    if not isinstance(value, bool):
-        reader.add_problem(name, f"expected true or false, found {value!r}")
-    return value is True
 
 
 def _read_oidc(reader: SettingsReader) -> OidcSettings | None:
