@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -254,18 +254,36 @@ def _conclude(
     lift: str = "",
 ) -> UnitDifference:
     value = change.value / change.control if lift else change.value
+    method = _name_method(arms, change, lift)
+    result = difference_of_estimates(estimates, spread, method, level, alternative, value, "", bool(lift))
+    return replace(result, variance_reduction=change.variance_reduction)
+
+
+def difference_of_estimates(
+    estimates: tuple[Estimate, Estimate],
+    spread: Spread,
+    method: str,
+    level: float,
+    alternative: str = "two-sided",
+    value: float | None = None,
+    reason: str = "",
+    is_relative: bool = False,
+) -> UnitDifference:
+    """The difference between two estimates whose spread is known, or the reason why it is not."""
     low, high = interval_of(spread, level, alternative)
+    if low is None and high is None and not reason:
+        reason = "the control may be 0"
+    n = sum(estimate.n for estimate in estimates)
     return UnitDifference(
-        estimate=Estimate(value, low, high, level, sum(arms.n), spread.is_narrow),
+        estimate=Estimate(value, low, high, level, n, spread.is_narrow),
         p=p_of(spread, alternative),
-        method=_name_method(arms, change, lift),
+        method=method,
         alternative=alternative,
         control=estimates[0],
         treatment=estimates[1],
         spread=spread,
-        reason="the control may be 0" if low is None and high is None else "",
-        is_relative=bool(lift),
-        variance_reduction=change.variance_reduction,
+        reason=reason,
+        is_relative=is_relative,
     )
 
 
@@ -320,16 +338,8 @@ def _unknown(
     value = None if first is None or second is None else second - first
     if is_relative:
         value = value / first if value is not None and first is not None and first > 0 else None
-    return UnitDifference(
-        estimate=Estimate(value, None, None, level, sum(e.n for e in estimates)),
-        p=None,
-        method="none",
-        alternative=alternative,
-        control=estimates[0],
-        treatment=estimates[1],
-        spread=UnknownSpread(),
-        reason=reason,
-        is_relative=is_relative,
+    return difference_of_estimates(
+        (estimates[0], estimates[1]), UnknownSpread(), "none", level, alternative, value, reason, is_relative
     )
 
 
