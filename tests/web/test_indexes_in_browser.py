@@ -46,5 +46,32 @@ def test_dragging_floors_changes_the_choice_and_the_address(page: Page) -> None:
     expect(title).to_contain_text("engines.quick")
 
 
+def test_a_floor_is_dragged_on_the_chart_and_typed(page: Page) -> None:
+    title = page.locator("#chosen h2")
+    typed = page.locator("[data-typed=recall]")
+    typed.fill("0.86")
+    page.keyboard.press("Enter")
+    expect(title).to_contain_text("engines.even")
+    assert "recall=0.86&" in page.url
+    rule = page.locator("#frontier-recall .role-mark.mark-rule line").first
+    box, plot = rule.bounding_box(), page.locator("#frontier-recall svg").bounding_box()
+    assert box is not None
+    assert plot is not None
+    page.mouse.move(box["x"], box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(plot["x"] + plot["width"] - 4, box["y"] + 60, steps=5)
+    expect(title).to_contain_text("engines.exact")  # while the floor is still held
+    page.mouse.up()
+    expect(page.locator("#trials .win")).to_contain_text("engines.exact")
+    assert float(typed.input_value()) == 1.0
+
+
+def test_charts_follow_the_theme(page: Page) -> None:
+    line = page.locator("#frontier-recall .role-mark.mark-line path").first
+    color = line.get_attribute("stroke")
+    page.get_by_label("Switch light and dark").click()
+    expect(line).not_to_have_attribute("stroke", str(color))
+
+
 def test_what_the_mean_hides_loads_after_the_choice(page: Page) -> None:
     expect(page.locator("#behind")).to_contain_text("All tables of the report")

@@ -28,6 +28,14 @@ class Axis:
         low, high, at = (self._scale(number) for number in (self.low, self.high, value))
         return round(min(100.0, max(0.0, 100 * (at - low) / (high - low))), 2)
 
+    def widened(self) -> Axis:
+        """Return a linear axis with room above, so that marks at its end are not cut.
+
+        >>> Axis(0.0, 1.0).widened()
+        Axis(low=0.0, high=1.01, is_log=False)
+        """
+        return Axis(self.low, round(self.high + 0.01 * (self.high - self.low), 9), self.is_log)
+
     def _scale(self, value: float) -> float:
         return math.log10(max(value, 1e-12)) if self.is_log else value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -15,6 +15,7 @@ from assay.views.experiments import describe_point
 from assay.views.trends import describe_reason
 from assay.web.page import Action, Context, Page, Parameters, Result, View
 from assay.web.rendering import axis_of, position
+from assay.web.zoom_charts import trend_chart
 from assay.workflows.experiment_table import (
     ROWS,
     ExperimentTable,
@@ -30,6 +31,7 @@ from assay.workflows.system_numbers import number_systems
 _SPACES = {"metrics": "Measures", "latency": "Latency", "figures": "Figures", "params": "Settings"}
 _GRID = (0.0, 1 / 3, 2 / 3, 1.0)  # of the height of a trend
 _MAX_LABELS = 8  # times below a trend
+_LONG = 12  # points; a longer trend can be zoomed
 _ENDS = 4.0  # per cent of the width that stay free beside the first and the last point
 
 
@@ -95,6 +97,7 @@ def present(context: Context, value: ExperimentTable, parameters: ExperimentsPar
         "axis": _axis(value, shown),
         "spaces": _spaces(value),
         "trend": _trend(*value.trend) if value.trend else None,
+        "trend_chart": _trend_chart(*value.trend, context.store) if value.trend else None,
         "address": {name: v for name, v in address.items() if v not in ("", False, ())},
         "next": parameters.offset + len(value.experiments),
         "filters": [(one, _is_current(one.address, address)) for one in value.filters],
@@ -227,6 +230,19 @@ def _trend(name: str, trend: Trend) -> dict[str, Any]:
         "words": describe_point(changes[-1], trend) if changes else "no change beyond noise",
         "breaks": len(trend.breaks),
     }
+
+
+def _trend_chart(name: str, trend: Trend, store: str) -> dict[str, Any] | None:
+    """Return a long trend as a chart that can be zoomed; a short one is readable as it is."""
+    if len(trend.points) <= _LONG:
+        return None
+    segments = accumulate(point.mark == "break" for point in trend.points)
+    rows = [
+        {"at": f"{point.at:%Y-%m-%dT%H:%M:%SZ}", "value": point.value, "low": point.low, "high": point.high}
+        | {"segment": segment, "mark": point.mark}
+        for point, segment in zip(trend.points, segments, strict=True)
+    ]
+    return trend_chart(rows, number_systems([name], store)[name], trend.measure)
 
 
 def _height(value: float | None, axis: tuple[float, float]) -> float | None:

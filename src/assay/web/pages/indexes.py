@@ -21,6 +21,7 @@ from assay.views.indexes import (
 from assay.views.selection_words import explain_candidate, format_figure, selection_notes
 from assay.web.page import Action, Context, Page, Parameters, View
 from assay.web.plots import Axis, format_tick, linear_axis, log_axis
+from assay.web.zoom_charts import ChartAxis, line_chart
 from assay.workflows.indexes import (
     DEFAULT_DELTA,
     DEFAULT_FLOORS,
@@ -139,7 +140,7 @@ def _floor(each: Any) -> dict[str, Any]:
     figure = each.figure
     bound = "at least" if figure.higher_is_better else "at most"
     return {
-        "name": "robustness" if figure.delta is not None else figure.name,
+        "name": _field(figure),
         "label": f"{name_figure(figure)}, {bound}",
         "low": f"{each.low:.10g}",
         "high": f"{each.high:.10g}",
@@ -150,6 +151,11 @@ def _floor(each: Any) -> dict[str, Any]:
         "is_share": figure.is_per_query,
         "note": f"{each.reaching} of {each.trials} trials reach it",
     }
+
+
+def _field(figure: Figure) -> str:
+    """Return the name of a floor in the form and in the address."""
+    return "robustness" if figure.delta is not None else figure.name
 
 
 def _command(value: IndexChoice) -> str:
@@ -234,7 +240,12 @@ def _frontier(value: IndexChoice, x: Figure, y: Figure, numbers: dict[str, int])
     x_axis = linear_axis([point[1] for point in points], 1.0)
     y_axis = log_axis([point[2] for point in points])
     floors = {floor.figure: floor.value for floor in selection.floors}
+    across = ChartAxis(name_figure(x), x_axis.widened(), floors.get(x), _field(x), x.name)
+    up = ChartAxis(name_figure(y), y_axis, floors.get(y), _field(y), y.name)
+    rows, systems = _chart_points(selection, points, numbers)
     return {
+        "id": f"frontier-{_field(x)}",
+        "chart": line_chart(across, up, rows, systems),
         "title": f"{name_figure(x).capitalize()} and throughput",
         "x_name": f"{name_figure(x)} at {selection.k}",
         "y_name": name_figure(y),
@@ -247,6 +258,23 @@ def _frontier(value: IndexChoice, x: Figure, y: Figure, numbers: dict[str, int])
         "sentence": f"{name_figure(y)} against {name_figure(x)} of {len(points)} trials; "
         f"{describe_choice(selection)}. The table below has the same values",
     }
+
+
+def _chart_points(
+    selection: Selection, points: Sequence[tuple[ScoredTrial, float, float]], numbers: dict[str, int]
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Return the trials as points of a chart that can be zoomed, and the numbers of its series."""
+    chosen = selection.winner.trial.key if selection.winner else None
+    rows: list[dict[str, Any]] = []
+    series: dict[str, int] = {}
+    for each, x, y in sorted(points, key=lambda point: point[1]):
+        name = label(each.trial.engine, each.trial.build, {})
+        beside = {} if name in series else {"name": each.trial.engine.rpartition(".")[2]}
+        series[name] = numbers[each.trial.engine]
+        words = format_parameters(each.trial.search) or each.trial.engine
+        row = {"series": name, "x": x, "y": y, "order": x, **beside}
+        rows.append({**row, "chosen": each.trial.key == chosen, "words": f"{words}, chosen"})
+    return rows, series
 
 
 def _ticks(axis: Axis) -> list[tuple[float, str]]:
@@ -304,24 +332,29 @@ def _curves(selection: Selection, numbers: dict[str, int], delta: float) -> dict
     values = [share.value for _, curve in curves for _, share in curve if share.value is not None]
     x_axis, y_axis = Axis(0.0, 1.0), linear_axis([*values, 0.98], 1.0)
     engines: list[str] = []
-    series = []
+    series: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for each, curve in curves:
-        trial = each.trial
+        trial, is_dashed = each.trial, each.trial.engine in engines
         steps = [(step, share.value) for step, share in curve if share.value is not None]
         near = min(steps, key=lambda pair: abs(pair[0] - delta))
         series.append(
             {
                 "number": numbers[trial.engine],
                 "name": trial.label,
-                "is_dashed": trial.engine in engines,
+                "is_dashed": is_dashed,
                 "points": " ".join(f"{x_axis.place(x)},{round(100 - y_axis.place(y), 2)}" for x, y in steps),
                 "mark": (x_axis.place(near[0]), round(100 - y_axis.place(near[1]), 2)),
                 "cells": [each.robustness(step) for step in _CURVE_DELTAS],
             }
         )
+        row = {"series": trial.label, "is_dashed": is_dashed}
+        rows += [{**row, "x": x, "y": y, "order": x, "chosen": (x, y) == near} for x, y in steps]
         engines.append(trial.engine)
     floor = next((one.value for one in selection.floors if one.figure.delta == delta), None)
     return {
+        "id": "robustness-curves",
+        "chart": _curve_chart(rows, {one["name"]: one["number"] for one in series}, y_axis, delta, floor),
         "series": series,
         "x_ticks": _ticks(x_axis),
         "y_ticks": _ticks(y_axis),
@@ -330,6 +363,15 @@ def _curves(selection: Selection, numbers: dict[str, int], delta: float) -> dict
         else (x_axis.place(delta), round(100 - y_axis.place(floor), 2), f"floor: {floor:g} at δ = {delta:g}"),
         "deltas": _CURVE_DELTAS,
     }
+
+
+def _curve_chart(
+    rows: list[dict[str, Any]], numbers: dict[str, int], y_axis: Axis, delta: float, floor: float | None
+) -> dict[str, Any]:
+    """Return the curves as a chart that can be zoomed; the floor on robustness is dragged up and down."""
+    across = ChartAxis("δ: the recall that a query must reach", Axis(0.0, 1.0))
+    up = ChartAxis("share of queries", y_axis.widened(), floor, "robustness", f"at δ = {delta:g}:")
+    return line_chart(across, up, rows, numbers, has_marks=False, height=248)
 
 
 def _curve_trials(selection: Selection) -> list[ScoredTrial]:
