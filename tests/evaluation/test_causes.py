@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assay import Failures, failures
-from assay.evaluation.causes import CAUSES, Evidence
+from assay.evaluation.causes import CAUSES, DuplicateSign, Evidence
 from assay.evaluation.chunks import parents_from_ids
-from assay.evaluation.corpus import Corpus
+from assay.evaluation.corpus import Corpus, normalize_text
 from assay.evaluation.failure_cases import FailureScope
 from assay.evaluation.vocabulary import exact_terms, fold_word
 from assay.measures import parse
@@ -269,3 +271,25 @@ def test_forms_of_a_word_are_the_same_and_other_words_are_not() -> None:
 
 def test_failures_is_one_of_the_front_door() -> None:
     assert isinstance(failures({"q": {"a": 1}}, {"q": ["a"]}), Failures)
+
+
+@given(st.lists(st.integers(-1, 2), min_size=1, max_size=8), st.permutations(range(10)), st.data())
+def test_documents_that_read_the_same_are_those_that_all_pairs_show(
+    grades: list[int], top: list[int], data: st.DataObject
+) -> None:
+    texts = data.draw(
+        st.lists(st.sampled_from(["", "Reset it", "reset  it", "other"]), min_size=10, max_size=10)
+    )
+    qrels = {"a": 1} | {f"d{n}": grade for n, grade in enumerate(grades)}
+    run = [f"d{n}" for n in top]
+    corpus = {"a": data.draw(st.sampled_from(["", "reset it"]))} | {f"d{n}": t for n, t in enumerate(texts)}
+    result = failures({"q": qrels}, {"q": run}, "R@3", 1.0, documents=corpus)
+    signs = [sign for failure in result.failing for e in failure.evidence for sign in e.signs]
+    expected: dict[str, str] = {}
+    for doc in (doc for doc, grade in qrels.items() if grade > 0 and doc not in run[:3]):
+        for other in dict.fromkeys([*run[:3], *qrels]):
+            is_candidate = qrels.get(other, -1) < 1 and (qrels.get(other, -1) >= 0 or other in run[:3])
+            text = normalize_text(corpus[doc])
+            if is_candidate and doc != other and text and text == normalize_text(corpus[other]):
+                expected.setdefault(doc, other)
+    assert {s.document: s.other for s in signs if isinstance(s, DuplicateSign)} == expected

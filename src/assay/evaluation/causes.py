@@ -8,10 +8,9 @@ explains all missing documents at once. A new cause is one function here, and it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from assay.evaluation import vocabulary
 from assay.evaluation.failure_cases import FailureCase
 
 HALF_UNJUDGED = 0.5  # the share of the top that is unjudged from which on it is reported
@@ -19,7 +18,6 @@ MOSTLY_UNJUDGED = 0.8  # the share of the top that is unjudged from which on it 
 FEW_HOLDERS = 0.2  # at most this share of the top has a term: it was missed
 MAX_SHARED_WORDS = 1 / 3  # at most this share of the query's words is in a document: a vocabulary gap
 LONG_QUERY_WORDS = 8  # content words: most words of a longer query are incidental
-MAX_TEXTS_READ = 100  # the texts of a longer top are not all read
 
 
 class DocumentSign(NamedTuple):
@@ -187,21 +185,18 @@ def _query_evidence(
 
 
 def _document_evidence(case: FailureCase, missing: Sequence[str]) -> Iterable[Evidence]:
+    """The document causes: each missing document has the first that fits."""
+    detectors = [(cause.key, cause.detect_in_document) for cause in CAUSES.values()]
+    known = [(key, detect) for key, detect in detectors if detect is not None]
     signs_by_cause: dict[str, list[Sign]] = {}
     for doc in missing:
-        key, sign = next(iter(_document_signs(case, doc)))
-        signs_by_cause.setdefault(key, []).append(sign)
+        for key, detect in known:
+            if sign := detect(case, doc):
+                signs_by_cause.setdefault(key, []).append(sign)
+                break
     for key, signs in signs_by_cause.items():
         documents = tuple(sign.document for sign in signs)
         yield Evidence(key, documents, len(signs), tuple(signs), reranked_value=case.if_reranked)
-
-
-def _document_signs(case: FailureCase, doc: str) -> Iterable[tuple[str, Sign]]:
-    """The causes that fit a document, in order."""
-    for cause in CAUSES.values():
-        sign = cause.detect_in_document(case, doc) if cause.detect_in_document else None
-        if sign:
-            yield cause.key, sign
 
 
 @query_cause("no relevant document")
@@ -217,13 +212,12 @@ def detect_contradictory_judgments(case: FailureCase, doc: str) -> Sign | None:
     for query, grades in case.same_text_grades.items():
         if 0 <= grades.get(doc, rel) < rel:
             return TwinQuerySign(doc, grade, query, grades[doc])
-    for other in dict.fromkeys([*case.top, *case.grades]):
-        other_grade = case.grades.get(other, -1)
-        is_candidate = other_grade < rel and (other_grade >= 0 or other in case.top)
-        if is_candidate and case.scope.corpus.reads_the_same(doc, other):
-            rank = case.top.index(other) + 1 if other in case.top else None
-            return DuplicateSign(doc, grade, other, rank, other_grade if other_grade >= 0 else None)
-    return None
+    other = case.first_by_text.get(case.scope.corpus.text(doc))
+    if other is None:
+        return None
+    rank = case.top.index(other) + 1 if other in case.top else None
+    other_grade = case.grades.get(other, -1)
+    return DuplicateSign(doc, grade, other, rank, other_grade if other_grade >= 0 else None)
 
 
 @document_cause("not in the corpus")
@@ -301,19 +295,14 @@ def detect_sibling_chunk(case: FailureCase, doc: str) -> Sign | None:
 @document_cause("exact term missed")
 def detect_exact_term_missed(case: FailureCase, doc: str) -> Sign | None:
     """Vector search does not match exact terms."""
-    corpus, top = case.scope.corpus, _documents_with_text(case)
-    for term in vocabulary.exact_terms(case.text or "") if top else ():
+    corpus, top = case.scope.corpus, case.documents_with_text
+    for term in case.exact_terms if top else ():
         holders = (
             sum(corpus.has_term(other, term) for other in top) if corpus.has_term(doc, term) else len(top)
         )
         if holders <= FEW_HOLDERS * len(top):
             return TermSign(doc, term, holders, len(top))
     return None
-
-
-def _documents_with_text(case: FailureCase) -> list[str]:
-    """The documents at the top whose texts are known."""
-    return [doc for doc in case.top[:MAX_TEXTS_READ] if case.scope.corpus.text(doc)]
 
 
 @document_cause("vocabulary gap")
@@ -325,20 +314,14 @@ def detect_vocabulary_gap(case: FailureCase, doc: str) -> Sign | None:
     corpus = case.scope.corpus
     if not case.text or not corpus.text(doc):
         return None
-    query_words = vocabulary.content_words(case.text)
-    shared = tuple(word for stem, word in query_words.items() if stem in corpus.words(doc))
+    query_words, words = case.query_words, corpus.words(doc)
+    shared = tuple([word for stem, word in query_words.items() if stem in words])
     if not query_words or len(shared) > MAX_SHARED_WORDS * len(query_words):
         return None
     is_long = len(query_words) > LONG_QUERY_WORDS
-    if is_long and len(shared) >= _median_shared_words(case, query_words.keys()):
+    if is_long and len(shared) >= case.median_shared_words:
         return None
     return VocabularySign(doc, shared, tuple(word for word in query_words.values() if word not in shared))
-
-
-def _median_shared_words(case: FailureCase, query_words: Set[str]) -> int:
-    """The median number of query words in a document at the top."""
-    counts = sorted(len(query_words & case.scope.corpus.words(doc)) for doc in _documents_with_text(case))
-    return counts[len(counts) // 2] if counts else len(query_words)
 
 
 @document_cause("not retrieved")

@@ -33,9 +33,10 @@ class Corpus:
 
     def text(self, doc: str) -> str:
         """A document's text without case and extra blanks, "" if it is not known."""
-        if doc not in self._texts:
-            self._texts[doc] = normalize_text(self._raw_texts.get(doc, ""))
-        return self._texts[doc]
+        text = self._texts.get(doc)
+        if text is None:
+            text = self._texts[doc] = normalize_text(self._raw_texts.get(doc, ""))
+        return text
 
     def words(self, doc: str) -> frozenset[str]:
         """A document's words, folded."""
@@ -46,10 +47,6 @@ class Corpus:
     def has_term(self, doc: str, term: str) -> bool:
         """Whether a document contains an exact term."""
         return term in self.text(doc) and bool(vocabulary.term_pattern(term).search(self.text(doc)))
-
-    def reads_the_same(self, document: str, other: str) -> bool:
-        """Whether two documents have the same text."""
-        return document != other and bool(self.text(document)) and self.text(document) == self.text(other)
 
     @cached_property
     def parents(self) -> Mapping[str, str]:

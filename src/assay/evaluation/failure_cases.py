@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,9 +11,12 @@ import numpy as np
 
 from assay.core.arrays import Bools, Floats, Ints
 from assay.core.tables import Qrels
+from assay.evaluation import vocabulary
 from assay.evaluation.corpus import Corpus, normalize_text
 from assay.evaluation.matching import Matches
 from assay.measures import Measure, Rankings
+
+MAX_TEXTS_READ = 100  # the texts of a longer top are not all read
 
 
 class FailureScope(NamedTuple):
@@ -41,8 +45,9 @@ class FailureScope(NamedTuple):
         return value == value and not self.fails(np.array(value))
 
 
-class FailureCase(NamedTuple):
-    """One failing query."""
+@dataclass(frozen=True)
+class FailureCase:
+    """One failing query; what several causes ask for is computed once."""
 
     scope: FailureScope
     text: str | None
@@ -60,21 +65,57 @@ class FailureCase(NamedTuple):
     if_reranked: float  # if the first `depth` documents were in the best order
     if_best: float  # if all relevant documents were at the top
 
-    @property
+    @cached_property
     def relevant(self) -> list[str]:
         """The relevant documents, those with the highest grade first."""
         documents = [doc for doc, grade in self.grades.items() if grade >= self.scope.rel]
         return sorted(documents, key=lambda doc: -self.grades[doc])
 
-    @property
+    @cached_property
     def missing(self) -> list[str]:
         """The relevant documents that are not in the top."""
         return [doc for doc in self.relevant if not self.ranks.get(doc, np.inf) <= self.scope.k]
 
-    @property
+    @cached_property
     def unjudged(self) -> list[str]:
         """The unjudged documents at the top."""
         return [doc for doc in self.top if self.grades.get(doc, -1) < 0]
+
+    @cached_property
+    def first_by_text(self) -> Mapping[str, str]:
+        """The first document, at the top or judged, of each text that is not judged relevant."""
+        text, rel = self.scope.corpus.text, self.scope.rel
+        first: dict[str, str] = {}
+        for doc in self.top:
+            if self.grades.get(doc, -1) < rel:
+                first.setdefault(text(doc), doc)
+        for doc, grade in self.grades.items():
+            if 0 <= grade < rel:
+                first.setdefault(text(doc), doc)
+        first.pop("", None)  # of documents without a known text
+        return first
+
+    @cached_property
+    def exact_terms(self) -> Sequence[str]:
+        """The exact terms of the query."""
+        return vocabulary.exact_terms(self.text or "")
+
+    @cached_property
+    def query_words(self) -> Mapping[str, str]:
+        """The content words of the query: by folded word, the word as it was written."""
+        return vocabulary.content_words(self.text or "")
+
+    @cached_property
+    def documents_with_text(self) -> list[str]:
+        """The documents at the top whose texts are known."""
+        return [doc for doc in self.top[:MAX_TEXTS_READ] if self.scope.corpus.text(doc)]
+
+    @cached_property
+    def median_shared_words(self) -> int:
+        """The median number of query words in a document at the top."""
+        words, query_words = self.scope.corpus.words, self.query_words.keys()
+        counts = sorted(len(query_words & words(doc)) for doc in self.documents_with_text)
+        return counts[len(counts) // 2] if counts else len(query_words)
 
 
 class FailureCases:
