@@ -71,14 +71,14 @@ class TestSums:
             groups.setdefault(_label(key(cell)), []).append(cell)
         return {label: add_cells(groups[label]) for label in sorted(groups, key=_sort_key)}
 
-    def split_phases(self, phase_of: Mapping[str, str], column: str | None) -> dict[str, dict[str, Arm]]:
-        """Return the sums for each phase (of the day), and in it for each value of a column."""
-        day = self.columns.index(DAY)
-        place = self.columns.index(column) if column else None
+    def split_by(self, columns: Sequence[str], phase_of: Mapping[str, str]) -> dict[str, dict[str, Arm]]:
+        """Return the sums for each combination of these columns and of the phases of the days, if any."""
+        places = [self.columns.index(column) for column in columns]
+        day = self.columns.index(DAY) if phase_of else None
 
         def label(cell: Cell) -> str:
-            phase = phase_of[_label(cell.keys[day])]
-            return phase if place is None else f"{phase} · {_label(cell.keys[place])}"
+            parts = [] if day is None else [phase_of[_label(cell.keys[day])]]
+            return " · ".join([*parts, *(_label(cell.keys[place]) for place in places)])
 
         return self._group(label)
 

@@ -69,6 +69,7 @@ class ABDesign:
     correction: str = "holm"
     looks: int | None = None  # planned looks of a group-sequential test
     planned_days: int | None = None
+    days: int | None = None  # that the data cover, if they have no column of days
     planned_n: int | None = None  # units of all variants together
     is_watched: bool = False  # looked at any number of times: always-valid intervals
     mde: Margin | None = None  # the smallest difference that matters
@@ -82,6 +83,7 @@ class ABDesign:
             (self.looks is None or self.looks >= 1, f"--looks expects 1 or more, found {self.looks}"),
             (not (self.looks and self.is_watched), "expected --looks or --watch, found both"),
             (self.planned_days is None or self.planned_days >= 1, "--planned-days expects 1 or more"),
+            (self.days is None or self.days >= 1, f"--days expects 1 or more, found {self.days}"),
             (self.planned_n is None or self.planned_n >= 2, "--planned-n expects 2 or more units"),
             (self.min_n >= 2, f"--min-n expects 2 or more, found {self.min_n}"),
         ]
@@ -90,6 +92,11 @@ class ABDesign:
                 raise InputError(message)
         if self.looks and not (self.planned_days or self.planned_n):
             raise InputError("--looks needs the planned end: --planned-days or --planned-n")
+
+    @property
+    def has_planned_end(self) -> bool:
+        """Whether the test has a planned end, before which a fixed test is not decided."""
+        return bool(self.planned_days or self.planned_n)
 
     @property
     def method(self) -> str:
