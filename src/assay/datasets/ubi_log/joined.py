@@ -34,7 +34,12 @@ def mark_repeated_events(events: pl.DataFrame, problems: ProblemLog) -> pl.DataF
     return events.with_columns(is_repeated=is_repeated)
 
 
-def add_ranks(events: pl.DataFrame, queries: pl.DataFrame, problems: ProblemLog) -> pl.DataFrame:
+def add_ranks(
+    events: pl.DataFrame,
+    queries: pl.DataFrame,
+    problems: ProblemLog,
+    ordinal_bases: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """Return the events with a rank from 1 instead of an ordinal.
 
     The rank in the results of the query is used if they contain the object. Otherwise an ordinal counts from
@@ -49,7 +54,11 @@ def add_ranks(events: pl.DataFrame, queries: pl.DataFrame, problems: ProblemLog)
     )
     joined = events.join(positions, on=["query_id", "object_id"], how="left", maintain_order="left")
     ordinal, position = pl.col("ordinal"), pl.col("position")
-    is_from_0 = pl.when(position.is_not_null()).then(ordinal == position - 1).otherwise(_begins_at_0(joined))
+    is_from_0 = (
+        pl.when(position.is_not_null())
+        .then(ordinal == position - 1)
+        .otherwise(_begins_at_0(joined, ordinal_bases))
+    )
     has_object = pl.col("object_id").is_not_null()
     joined = joined.with_columns(from_0=is_from_0.fill_null(False) & has_object).with_columns(
         rank=pl.when(has_object).then(
@@ -65,17 +74,33 @@ def add_ranks(events: pl.DataFrame, queries: pl.DataFrame, problems: ProblemLog)
     return joined.drop("ordinal", "position", "from_0")
 
 
-def _begins_at_0(events: pl.DataFrame) -> pl.Series:
+def _begins_at_0(events: pl.DataFrame, bases: pl.DataFrame | None) -> pl.Series:
     """Return for each event whether ordinals of its query, or of its application, begin at 0."""
-    shown = (
-        pl.col("ordinal").is_not_null() & pl.col("object_id").is_not_null() & pl.col("query_id").is_not_null()
-    )
-    has_0 = events.filter(shown).group_by("application", "query_id").agg(has_0=(pl.col("ordinal") == 0).any())
-    most = has_0.group_by("application").agg(mostly_0=pl.col("has_0").mean() > 0.5)
+    has_0 = _queries_from_0(events)
+    most = majority_of(count_ordinal_bases(events)) if bases is None else bases
     joined = events
     for table, keys in ((has_0, ["application", "query_id"]), (most, ["application"])):
         joined = joined.join(table, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return (joined["has_0"].fill_null(False) | joined["mostly_0"].fill_null(False)).alias("begins_at_0")
+
+
+def _queries_from_0(events: pl.DataFrame) -> pl.DataFrame:
+    shown = (
+        pl.col("ordinal").is_not_null() & pl.col("object_id").is_not_null() & pl.col("query_id").is_not_null()
+    )
+    return events.filter(shown).group_by("application", "query_id").agg(has_0=(pl.col("ordinal") == 0).any())
+
+
+def count_ordinal_bases(events: pl.DataFrame) -> pl.DataFrame:
+    """Return for each application how many queries have ordinals, and how many of them from 0."""
+    counted = _queries_from_0(events).group_by("application")
+    return counted.agg(from_0=pl.col("has_0").sum().cast(pl.Int64), queries=pl.len().cast(pl.Int64))
+
+
+def majority_of(counts: pl.DataFrame) -> pl.DataFrame:
+    """Return for each application whether most of its queries have ordinals from 0."""
+    sums = counts.group_by("application").agg(pl.col("from_0", "queries").sum())
+    return sums.select("application", mostly_0=pl.col("from_0") > 0.5 * pl.col("queries"))
 
 
 def add_query_sessions(queries: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:

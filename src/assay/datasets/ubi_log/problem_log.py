@@ -7,6 +7,7 @@ from itertools import islice
 
 from assay.core.events import Place, Problem
 
+_PLACES = 1_000_000  # places of a kind that are kept, so that a long log fits in memory; all are counted
 _DETAILED = 20  # places of a kind that keep a text; of the others, file and line are kept
 
 # kind: what is done about it
@@ -52,11 +53,15 @@ class ProblemLog:
     def __init__(self) -> None:
         self._detailed: dict[str, list[Place]] = {}
         self._sources: list[str] = []
+        self._counts: dict[str, int] = {}
         self._places: dict[str, array[int]] = {}
 
     def add(self, kind: str, source: str, line: int | None, detail: object = "") -> None:
         """Count a problem at a place."""
+        self._counts[kind] = self._counts.get(kind, 0) + 1
         places = self._places.setdefault(kind, array("q"))
+        if len(places) >= 2 * _PLACES:
+            return
         if not self._sources or self._sources[-1] != source:
             self._sources.append(source)
         places.extend((len(self._sources) - 1, line or 0))
@@ -67,7 +72,7 @@ class ProblemLog:
     def problems(self) -> tuple[Problem, ...]:
         """Return the problems, the most frequent first."""
         found = [
-            Problem(kind, len(places) // 2, TREATMENTS[kind], self._all_places(kind, places))
+            Problem(kind, self._counts[kind], TREATMENTS[kind], self._all_places(kind, places))
             for kind, places in self._places.items()
         ]
         return tuple(sorted(found, key=lambda problem: -problem.count))
