@@ -22,7 +22,7 @@ from assay.judging.annotation.progress import (
 )
 from assay.judging.annotation.project import COUNTED, AnnotationProject
 from assay.stats.intervals import Estimate
-from assay.store.annotation_frames import find_label_state, read_label_frame
+from assay.store.annotation_frames import LabelState, find_label_state, read_label_frame
 from assay.store.annotation_rows import (
     LABELLED,
     LATER,
@@ -42,6 +42,7 @@ from assay.store.schema import (
 )
 
 _pairs, _assignments, _labels = annotation_pairs.c, annotation_assignments.c, annotation_labels.c
+_counts = RecentValues[tuple[int, int]](200)  # by the state of the labels
 _agreements = RecentValues[Estimate](50)
 
 
@@ -73,12 +74,23 @@ def _label_row(*values: Any) -> LabelRow:
 def read_counts(database: Database, project: AnnotationProject) -> ProjectCounts:
     """Return how many labels a project has; reads no label, so that a page may ask at any time."""
     with database.read_transaction() as connection:
-        return _read_counts(connection, project)
+        return _read_counts(connection, project, find_label_state(connection, database, project))
 
 
-def _read_counts(connection: Connection, project: AnnotationProject) -> ProjectCounts:
+def _read_counts(connection: Connection, project: AnnotationProject, state: LabelState) -> ProjectCounts:
     owner = annotation_projects.c.record == project.id
     closed_at = connection.execute(select(annotation_projects.c.closed_at).where(owner)).scalar_one()
+    full_pairs, labels = _counts.get(state, lambda: _count_labels(connection, project))
+    return ProjectCounts(
+        project=project,
+        closed_at=None if closed_at is None else from_microseconds(closed_at),
+        full_pairs=full_pairs,
+        labels=labels,
+    )
+
+
+def _count_labels(connection: Connection, project: AnnotationProject) -> tuple[int, int]:
+    """Return how many pairs have all their judgments, and how many labels are counted."""
     full = select(func.count()).where(_pairs.record == project.id, _pairs.is_full)
     labelled = (_assignments.record == project.id) & (_assignments.state == LABELLED)
     other = select(_pairs.number).where(_pairs.record == project.id, _pairs.role != COUNTED)
@@ -86,19 +98,14 @@ def _read_counts(connection: Connection, project: AnnotationProject) -> ProjectC
         connection.execute(select(func.count()).where(condition)).scalar_one()
         for condition in (labelled, labelled & _assignments.pair.in_(other))
     )
-    return ProjectCounts(
-        project=project,
-        closed_at=None if closed_at is None else from_microseconds(closed_at),
-        full_pairs=connection.execute(full).scalar_one(),
-        labels=labels - others,
-    )
+    return connection.execute(full).scalar_one(), labels - others
 
 
 def read_progress(database: Database, project: AnnotationProject) -> ProjectProgress:
     """Return how far a project is; reads the labels that are new since the last call in this process."""
     with database.read_transaction() as connection:
-        counts = _read_counts(connection, project)
         state = find_label_state(connection, database, project)
+        counts = _read_counts(connection, project, state)
         labels = read_label_frame(connection, state)
         raters = _count_raters(connection, project)
     return ProjectProgress(

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from assay.core.errors import InputError
+from assay.core.records import Experiment
 from assay.evaluation.experiment_fields import ExperimentField
 from assay.store.experiments import ExperimentKind
-from assay.store.filters import parse_filter
+from assay.store.filters import parse_filter, refuse_unknown_keys
+from assay.store.records import batches
 from assay.store.schema import attributes, metrics, records, tags
 from assay.store.store import Store
 
@@ -101,6 +103,26 @@ def count_experiments(store: Store, where: str = "") -> int:
     query = select(func.count()).select_from(records).where(*_conditions(where))
     with store.database.read_transaction() as connection:
         return int(connection.execute(query).scalar_one())
+
+
+def find_experiment_ids(
+    store: Store, where: str = "", *, names: Sequence[str] = (), limit: int | None = None
+) -> list[str]:
+    """Return the ids of the experiments that `Store.list` returns, in its order."""
+    conditions = [*_conditions(where), *([records.c.name.in_(names)] if names else [])]
+    query = select(records.c.id).where(*conditions).order_by(*sort_order(None)).limit(limit)
+    with store.database.read_transaction() as connection:
+        if where.strip():
+            refuse_unknown_keys(where, connection)
+        return list(connection.execute(query).scalars())
+
+
+def read_experiments(store: Store, ids: Sequence[str]) -> dict[str, Experiment]:
+    """Return experiments in full, by their ids."""
+    found: list[Experiment] = []
+    for batch in batches(ids):
+        found += store.records(ExperimentKind()).find(records.c.id.in_(batch))
+    return {experiment.id: experiment for experiment in found}
 
 
 def count_groups(store: Store, where: str, group: str, values: Sequence[str | None]) -> dict[str | None, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,14 @@ from assay.evaluation.trends import Trend
 from assay.judging.annotation.progress import ProjectCounts
 from assay.store.annotation import AnnotationProjects
 from assay.store.annotation_labels import read_counts
+from assay.store.experiment_order import read_experiments
 from assay.store.store import Store
 from assay.views.trends import trend_dict
 from assay.workflows.stores import open_existing_store
 from assay.workflows.trends import read_trend
 
-_RECENT = 200  # experiments that are looked at
+_RECENT = 200  # experiments that are looked at; only those that are shown are read in full
+_SHOWN = 10
 _TREND_POINTS = 30
 _MAX_TRENDS = 8
 _MAX_SLICES = 5
@@ -67,15 +69,23 @@ class Home:
 def summarize_store(request: HomeRequest) -> Home:
     """Return the state of a store at a glance."""
     with open_existing_store(request.store) as store:
-        recent = store.list(limit=_RECENT)
+        recent = store.list(limit=_RECENT, metrics_of=())
+        newest, gates = _newest(recent), _newest([e for e in recent if e.kind == "gate"])
+        ids = dict.fromkeys(e.id for e in (*recent[:_SHOWN], *newest, *gates))
+        full = read_experiments(store, list(ids))
         projects = [read_counts(store.database, p) for p in AnnotationProjects(store).find()]
         return Home(
-            recent[:10],
-            _trends(store, recent),
-            _newest([e for e in recent if e.kind == "gate"]),
-            _failing_slices(_newest(recent)),
+            _take(full, recent[:_SHOWN]),
+            _trends(store, recent, _take(full, newest)),
+            _take(full, gates),
+            _failing_slices(_take(full, newest)),
             [counts for counts in projects if counts.closed_at is None],
         )
+
+
+def _take(full: Mapping[str, Experiment], experiments: Sequence[Experiment]) -> list[Experiment]:
+    """Return experiments in full, without those that were deleted in between."""
+    return [full[experiment.id] for experiment in experiments if experiment.id in full]
 
 
 def _newest(experiments: Sequence[Experiment]) -> list[Experiment]:
@@ -86,16 +96,18 @@ def _newest(experiments: Sequence[Experiment]) -> list[Experiment]:
     return list(newest.values())
 
 
-def _trends(store: Store, recent: Sequence[Experiment]) -> list[tuple[str, Trend]]:
+def _trends(
+    store: Store, recent: Sequence[Experiment], newest: Sequence[Experiment]
+) -> list[tuple[str, Trend]]:
     counts: dict[str, int] = {}
     for experiment in recent:
         counts[experiment.name] = counts.get(experiment.name, 0) + 1
     names = [name for name, count in counts.items() if count > 1][:_MAX_TRENDS]
-    newest = {experiment.name: experiment for experiment in reversed(recent)}
+    measures = {experiment.name: _main_measure(experiment) for experiment in newest}
     return [
         (name, read_trend(store, measure, name=name, limit=_TREND_POINTS))
         for name in names
-        if (measure := _main_measure(newest[name]))
+        if (measure := measures.get(name))
     ]
 
 
