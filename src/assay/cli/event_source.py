@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from assay.core.errors import InputError
-from assay.workflows.event_inputs import EventSource
+from assay.online.bots import parse_bot_rules
+from assay.workflows.event_inputs import DEFAULT_BOT_RULES, EventSource, open_project_events
+from assay.workflows.settings import PROJECT_FILE
 
 
 def add_event_source(parser: argparse.ArgumentParser) -> None:
@@ -31,17 +34,43 @@ def add_event_source(parser: argparse.ArgumentParser) -> None:
         help="which column of the log is query_id, client_id, session_id, at, user_query, action, object_id, "
         "rank, hit_ids, …; may be repeated",
     )
+    parser.add_argument(
+        "--bots",
+        default="default",
+        metavar="RULES",
+        help="which clients are programs, and left out: off, or queries_per_day=N, user_agent=off, "
+        f"click_seconds=S, fast_clicks=N, separated by commas (default: {_default_rules()})",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="make all checks of the log also if it is a table of many millions of rows",
+    )
+    parser.add_argument(
+        "--normalised",
+        metavar="FOLDER",
+        help="also write the log as Parquet with our columns, which is read at once the next time",
+    )
 
 
 def event_source(arguments: argparse.Namespace) -> EventSource:
-    """Return the source that the options of `add_event_source` name."""
+    """Return the source that the options of `add_event_source` name, else that of the project."""
+    if not arguments.events and not arguments.url and Path(PROJECT_FILE).is_file():
+        return open_project_events()
     return EventSource(
         paths=arguments.events,
         url=arguments.url,
         queries_table=arguments.queries_table,
         events_table=arguments.events_table,
         columns=parse_event_columns(arguments.columns),
+        bots=parse_bot_rules(arguments.bots),
+        needs_all_checks=arguments.check,
+        normalised=arguments.normalised,
     )
+
+
+def _default_rules() -> str:
+    return "; ".join(DEFAULT_BOT_RULES.sentences())
 
 
 def parse_event_columns(options: list[str]) -> dict[str, str]:

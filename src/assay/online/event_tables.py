@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import getpid
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from assay.core.errors import InputError, MissingExtraError
@@ -45,6 +47,7 @@ def connect_duckdb(path: str = ":memory:") -> BaseBackend:
     """Return a DuckDB database whose times are in UTC."""
     connection = load_ibis().duckdb.connect(path)
     connection.raw_sql("SET TimeZone = 'UTC'")
+    connection.raw_sql(f"SET temp_directory = '{gettempdir()}/assay-duckdb-{getpid()}'")
     return connection
 
 
@@ -59,7 +62,6 @@ class EventTables:
     queries: Table  # one row for each query_id; `result_count` stands for the list of results
     events: Table
     problems: tuple[Problem, ...] = ()
-    release: Callable[[], None] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_events(cls, events: Events) -> EventTables:
@@ -93,6 +95,11 @@ class EventTables:
             queries_of_events(typed_events) if queries is None else conform_queries(queries, columns or {})
         )
         return cls(typed_queries, typed_events, tuple(problems))
+
+    @property
+    def backend(self) -> BaseBackend:
+        """The database of the tables."""
+        return self.queries.get_backend()
 
     def counts(self) -> dict[str, int]:
         """Return how many queries, events, clients and sessions there are."""
@@ -133,9 +140,13 @@ def _quote(name: str) -> str:
 def conform_queries(table: Table, columns: Mapping[str, str] | None = None) -> Table:
     """Return a table of queries with our columns, typed; a column that it lacks is null."""
     columns = dict(columns or {})
-    hits = columns.get("hit_ids", "hit_ids")
-    if columns.get("result_count", "result_count") not in table.columns and hits in table.columns:
-        table = table.mutate(result_count=table[hits].length())
+    hits, count = columns.get("hit_ids", "hit_ids"), columns.pop("result_count", "result_count")
+    if hits in table.columns and table[hits].type().is_array():
+        length = table[hits].length()
+        counted = table[count].cast("int64").coalesce(length) if count in table.columns else length
+        table = table.mutate(result_count=counted)
+    elif count in table.columns:
+        table = table.mutate(result_count=table[count])
     return _conform(table, QUERY_COLUMNS, columns, "query_id")
 
 

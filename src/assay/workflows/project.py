@@ -16,7 +16,7 @@ from assay.evaluation.gate import missing_inputs
 from assay.workflows.inputs import TableFiles
 from assay.workflows.settings import PROJECT_FILE, read_project_settings, read_settings
 
-TABLES = ("data", "baseline", "candidate", "gate", "store", "models", "systems", "run", "serve")
+TABLES = ("data", "baseline", "candidate", "gate", "store", "models", "systems", "run", "serve", "online")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def open_project(
     after = _read_system(reader.table("candidate"), folder, candidate)
     rules = parse_rules(reader.table("gate"))
     reader.table("store").text("url")
-    reader.names_read.update(TABLES)  # models, systems and run are read by `assay run`
+    reader.names_read.update(TABLES)  # the others are read by `assay run`, `assay serve`, …
     if not files.qrels and "data.qrels" not in reader.problems:
         data.add_problem("qrels", "expected the path of the judgments, found none")
     data.refuse_unknown()
