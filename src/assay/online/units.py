@@ -50,6 +50,7 @@ class UnitQueries:
         """The columns that a table of units needs."""
         names = {*fact_names(self.metrics), *self.by, "unit_id", "variant", "at"}
         names |= {name for metric in self.metrics for name in metric.aggregates}
+        names |= {"censored_clicks"} if "dwell_clicks" in names else set()
         if any(metric.scope == "session" for metric in self.metrics):
             names |= {"session"}
         return [name for name in self.facts.columns if name in names]

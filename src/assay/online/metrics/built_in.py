@@ -26,14 +26,16 @@ def _when(condition: Value, value: Value) -> Value:
 
 
 def _has_click_at(rank: int) -> Callable[[Table], Value]:
-    return lambda t: _when(t.result_count >= rank, t[f"clicked_rank_{rank}"])
+    return lambda t: _when(t.result_count >= rank, t[f"clicked_rank_{rank}"] > 0)
 
 
 def ctr_at(rank: int) -> Metric:
     """Return the CTR of one rank."""
     definition = f"queries with a click on rank {rank} / queries with at least {rank} results"
     facts = frozenset({"result_count", f"clicked_rank_{rank}"})
-    return Metric(f"ctr@{rank}", definition, _has_click_at(rank), facts=facts, lower_is_better=False)
+    return Metric(
+        f"ctr@{rank}", definition, _has_click_at(rank), facts=facts, is_share=True, lower_is_better=False
+    )
 
 
 def clicks_at(rank: int) -> Metric:
@@ -67,6 +69,7 @@ def slo_share(milliseconds: float) -> Metric:
         f"queries answered within {milliseconds:g} ms / queries with a latency",
         lambda t: t.latency_ms <= milliseconds,
         facts=frozenset({"latency_ms"}),
+        is_share=True,
         lower_is_better=False,
     )
 
@@ -77,6 +80,7 @@ _FIXED = (
         "queries with a click / queries",
         lambda t: t.clicks > 0,
         facts=frozenset({"clicks"}),
+        is_share=True,
         lower_is_better=False,
     ),
     Metric(
@@ -84,6 +88,7 @@ _FIXED = (
         "queries without results / queries whose number of results the log has",
         lambda t: t.result_count == 0,
         facts=frozenset({"result_count"}),
+        is_share=True,
         lower_is_better=True,
     ),
     Metric(
@@ -92,6 +97,7 @@ _FIXED = (
         "results",
         lambda t: t.is_abandoned,
         facts=frozenset({"is_abandoned"}),
+        is_share=True,
         lower_is_better=True,
     ),
     Metric(
@@ -100,6 +106,7 @@ _FIXED = (
         "is near by edit distance / queries with a text",
         lambda t: t.is_reformulated,
         facts=frozenset({"is_reformulated"}),
+        is_share=True,
         lower_is_better=True,
     ),
     Metric(
@@ -108,6 +115,7 @@ _FIXED = (
         lambda t: (t.clicks > 0) | (t.completions > 0),
         facts=frozenset({"clicks", "completions"}),
         scope="session",
+        is_share=True,
         lower_is_better=False,
     ),
     Metric(
@@ -122,6 +130,7 @@ _FIXED = (
         "1 / the best clicked rank, over queries with a click whose rank is known",
         lambda t: 1.0 / t.best_clicked_rank,
         facts=frozenset({"best_clicked_rank"}),
+        is_share=True,
         lower_is_better=False,
     ),
     Metric(
@@ -129,6 +138,7 @@ _FIXED = (
         "queries followed by a completing action (purchase) / queries",
         lambda t: t.completions > 0,
         facts=frozenset({"completions"}),
+        is_share=True,
         lower_is_better=False,
     ),
     Metric(
@@ -142,7 +152,7 @@ _FIXED = (
     Metric(
         "queries_per_unit",
         "queries / units that asked any",
-        lambda t: t.query_id.notnull(),
+        lambda t: t.unit_id.notnull(),
         is_per_unit=True,
     ),
     Metric(

@@ -69,6 +69,15 @@ def is_derived(name: str) -> bool:
     return name in FACTS or _AT_RANK.fullmatch(name) is not None
 
 
+def fact_type(name: str) -> str:
+    """Return the type of a fact."""
+    if name.endswith("_at"):
+        return "timestamp"
+    if name.startswith("is_"):
+        return "boolean"
+    return {"session": "string", "day": "date", "dwell_seconds": "float64"}.get(name, "int64")
+
+
 def query_facts(
     tables: EventTables,
     names: Collection[str],
@@ -83,7 +92,7 @@ def query_facts(
     """
     wanted = {*names}
     if wanted & {"is_abandoned"}:
-        wanted |= {"first_click_at"}
+        wanted |= {"clicks", "first_click_at"}
     facts = tables.queries
     if "day" in wanted and "day" not in facts.columns:
         facts = facts.mutate(day=facts["at"].date())
@@ -149,7 +158,7 @@ def _add_next_query(facts: Table, wanted: set[str], settings: MetricSettings) ->
     if "is_abandoned" in wanted:
         late = (facts.first_click_at >= facts.next_query_at).coalesce(False)
         derived["is_abandoned"] = ibis.cases(
-            (facts.result_count > 0, facts.first_click_at.isnull() | late), else_=ibis.null("boolean")
+            (facts.result_count > 0, (facts.clicks == 0) | late), else_=ibis.null("boolean")
         )
     if "is_reformulated" in wanted:
         seconds = elapsed_seconds(facts["at"], facts.next_query_at)
