@@ -14,12 +14,14 @@ from assay.core.recorded_run import first_documents
 from assay.core.tables import Run
 from assay.datasets import helpcentre
 from assay.online.simulation import INTERLEAVED, TrafficSettings, simulate
-from assay.search.in_memory import BM25Searcher, LSASearcher
+from assay.search.in_memory import LSASearcher
 
 _DEPTH = 10
 _START = datetime(2026, 1, 5, tzinfo=UTC)
-_LATENCY_MS = {"bm25": 38.0, "lsa": 45.0, INTERLEAVED: 60.0}
-_COST = {"bm25": 0.00004, "lsa": 0.00006, INTERLEAVED: 0.0001}
+_BASELINE, _CANDIDATE = "baseline", "candidate"
+_DIMENSIONS = {_BASELINE: 30, _CANDIDATE: 150}  # of latent semantic analysis
+_LATENCY_MS = {_BASELINE: 40.0, _CANDIDATE: 40.0, INTERLEAVED: 60.0}
+_COST = {_BASELINE: 0.00004, _CANDIDATE: 0.00004, INTERLEAVED: 0.00008}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +29,12 @@ class TrafficRequest:
     """The folder to write to, and the size of the traffic."""
 
     folder: str = "assay-demo/traffic"
-    users: int = 5_000  # of the A/B test
-    interleaved_users: int = 1_000
+    users: int = 1_500  # of the A/B test
+    interleaved_users: int = 400
     days: int = 14
     start: datetime = _START
     seed: int = 0
-    bots: int = 2
+    bots: int = 0
     dirt: float = 0.002
 
 
@@ -54,20 +56,21 @@ class TrafficFiles:
 
 
 def write_traffic(request: TrafficRequest, runs: Mapping[str, Run] | None = None) -> TrafficFiles:
-    """Simulate a fortnight: an A/B test of the two searches, and other users who see interleaved lists.
+    """Simulate a fortnight: an A/B test of two searches, and other users who see interleaved lists.
 
-    `runs` are those of the help centre by the names of the searches, bm25 and lsa if there are none.
+    `runs` are those of the help centre by the names of the arms; without them, the baseline searches by 30
+    dimensions of latent semantic analysis, and the candidate by 150.
     """
     queries, qrels, documents = helpcentre()
     if runs is None:
-        searchers = (BM25Searcher(documents), LSASearcher(documents))
-        runs = {searcher.name: searcher.search(queries, _DEPTH) for searcher in searchers}
+        searchers = {arm: LSASearcher(documents, arm, dimensions=n) for arm, n in _DIMENSIONS.items()}
+        runs = {arm: searcher.search(queries, _DEPTH) for arm, searcher in searchers.items()}
     rankings = {name: list_documents(run) for name, run in runs.items()}
     folder = _make_folder(request.folder)
     files, counts = {}, {}
     for name, settings in _settings(request).items():
         traffic = simulate(rankings, queries, qrels, settings)
-        files[name] = traffic.write(folder / f"{name}.ndjson.gz")
+        files[name] = traffic.write(folder / f"{name}.ndjson")
         counts[name] = traffic.counts
     return TrafficFiles(files["ab_test"], files["interleaved"], counts)
 

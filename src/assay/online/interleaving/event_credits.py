@@ -1,0 +1,182 @@
+"""Credit from a log: the clicks on interleaved lists, for the teams that the log names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from assay.core.errors import UndecidableError
+from assay.core.events import Events, Place
+from assay.online.interleaving.page_credits import CreditProblems, PageCredits
+
+_TEAM_NAMES = ("team", "search_config")
+_DEFAULT_METHOD = "team-draft"
+_PAGE_COLUMNS = ("query_id", "user", "hit_ids", "hit_teams", "attributes", "source", "line")
+_CLICK_COLUMNS = ("query_id", "object_id", "rank", "attributes", "is_repeated", "source", "line")
+
+
+class _Page(NamedTuple):
+    """An interleaved page: its user, the documents by rank, their teams, and what a click is worth."""
+
+    user: str | None
+    documents: Sequence[str]
+    team_by_doc: Mapping[str, str]
+    credit_by_doc: Mapping[str, Mapping[str, float]] | None  # None: 1 for the team of the document
+    uncredited: frozenset[str]
+
+    def credit(self, doc: str, team: str) -> Mapping[str, float]:
+        """Return what a click on a document is worth to each ranker."""
+        if self.credit_by_doc is not None:
+            return self.credit_by_doc.get(doc, {})
+        return {} if doc in self.uncredited else {team: 1.0}
+
+
+def credit_events(events: Events, actions: Sequence[str] = ("click",)) -> PageCredits:
+    """Return the credits of the clicks of a log on its interleaved lists.
+
+    A document that is clicked twice on a page counts once. The record `credit_by_doc` of the builder is
+    used if the log has it; else a click counts 1 for the team of the document.
+    """
+    return _Ledger(events, actions).page_credits()
+
+
+class _Ledger:
+    """The credits while the clicks of a log are read."""
+
+    def __init__(self, events: Events, actions: Sequence[str]) -> None:
+        self.problems = CreditProblems()
+        self.events, self.actions = events, actions
+        queries = events.queries.with_columns(user=pl.coalesce("client_id", "user_id"))
+        self.interleaved = queries.filter(pl.col("hit_teams").is_not_null())
+        if self.interleaved.is_empty():
+            raise UndecidableError(
+                "expected queries with the team of each result (query_attributes.team_by_doc, or team or "
+                f"search_config of a hit), found {len(queries):,} without it; log the query_attributes "
+                "of the lists that assay.online.interleaving builds"
+            )
+        self.known = frozenset(queries["query_id"].drop_nulls().to_list())
+        clicked = events.frame.filter(pl.col("action").is_in(list(actions)))
+        self.clicks = clicked.select(_CLICK_COLUMNS)
+        self.pages = self._read_pages()
+        self.credits: dict[tuple[str, str], dict[str, float]] = {}  # of a user and a query
+
+    def page_credits(self) -> PageCredits:
+        """Return the credits of all pages."""
+        self._credit_clicks()
+        rankers = self._rankers()
+        rows = [[row.get(ranker, 0.0) for ranker in rankers] for row in self.credits.values()]
+        users = [user for user, _ in self.credits]
+        counts = {
+            "queries": len(self.interleaved),
+            "queries_with_credit": len(rows),
+            "users": self.interleaved["user"].drop_nulls().n_unique(),
+            "clicks": len(self.clicks),
+        }
+        matrix = np.array(rows, float).reshape(len(rows), len(rankers))
+        return PageCredits(self._method(), rankers, users, matrix, counts, self.problems.problems())
+
+    def _rankers(self) -> tuple[str, ...]:
+        teams = self.interleaved["hit_teams"].explode().drop_nulls().unique().to_list()
+        credited = {ranker for row in self.credits.values() for ranker in row}
+        return tuple(sorted({*teams, *credited} - {""}))
+
+    def _method(self) -> str:
+        """Return the methods that the log names; without any, a click counts for its team."""
+        names = self.interleaved["attributes"].str.json_path_match("$.interleaving").drop_nulls()
+        return ", ".join(sorted(names.unique().to_list())) or _DEFAULT_METHOD
+
+    def _read_pages(self) -> dict[str, _Page]:
+        clicked = self.clicks["query_id"].drop_nulls().unique().to_list()
+        rows = self.interleaved.filter(pl.col("query_id").is_in(clicked)).select(_PAGE_COLUMNS)
+        return {row[0]: self._page(*row[1:]) for row in rows.iter_rows()}
+
+    def _page(
+        self,
+        user: str | None,
+        hits: list[str],
+        teams: list[str],
+        attributes: str | None,
+        source: str,
+        line: int | None,
+    ) -> _Page:
+        record = json.loads(attributes) if attributes else {}
+        credit = record.get("credit_by_doc")
+        if credit is not None and not _is_credit(credit):
+            self.problems.add("credit record that cannot be read", Place(source, line, str(credit)[:80]))
+            credit = None
+        uncredited = record.get("uncredited_docs")
+        docs = frozenset(map(str, uncredited)) if isinstance(uncredited, list) else frozenset()
+        return _Page(user, hits, dict(zip(hits, teams, strict=True)), credit, docs)
+
+    def _credit_clicks(self) -> None:
+        seen: set[tuple[str, str]] = set()
+        for query, doc, place in self._documents():
+            page = self.pages[query]
+            if (query, doc) in seen:
+                self.problems.add("document clicked again", place)
+                continue
+            seen.add((query, doc))
+            credit = page.credit(doc, page.team_by_doc.get(doc, "")) if page.team_by_doc.get(doc) else None
+            if credit is None:
+                self.problems.add("click on a document without a team", place)
+            elif not credit:
+                self.problems.add("click on a shared or filled rank", place)
+            elif page.user is None:
+                self.problems.add("click on a query without a user", place)
+            else:
+                total = self.credits.setdefault((page.user, query), {})
+                for ranker, value in credit.items():
+                    total[ranker] = total.get(ranker, 0.0) + float(value)
+
+    def _documents(self) -> Iterator[tuple[str, str, Place]]:
+        """Yield the query and the document of each click that has both; the others are counted."""
+        for query, doc, rank, attributes, is_repeated, source, line in self.clicks.iter_rows():
+            place = Place(source or "", line, doc or "")
+            problem = self._problem(query, is_repeated)
+            if problem:
+                self.problems.add(problem, place)
+                continue
+            page = self.pages[query]
+            doc = doc or _at_rank(page.documents, rank)
+            if doc is None:
+                self.problems.add("click without a document", place)
+            elif doc in page.team_by_doc or self._learn_team(query, doc, attributes):
+                yield query, doc, place
+            else:
+                self.problems.add("click on a document that the list does not have", place)
+
+    def _problem(self, query: str | None, is_repeated: bool | None) -> str:
+        """Return why a click cannot be credited whatever was clicked, or an empty text."""
+        if query is None:
+            return "click without a query id"
+        if query not in self.known:
+            return "click of an unknown query"
+        if query not in self.pages:
+            return "click on a query that is not interleaved"
+        return "repeated event" if is_repeated else ""
+
+    def _learn_team(self, query: str, doc: str, attributes: str | None) -> bool:
+        """Take the team of a document from the click itself, and return whether it names one."""
+        record = json.loads(attributes) if attributes else {}
+        team = next((record[name] for name in _TEAM_NAMES if isinstance(record.get(name), str)), None)
+        if team is None:
+            return False
+        page = self.pages[query]
+        self.pages[query] = page._replace(team_by_doc={**page.team_by_doc, doc: team})
+        return True
+
+
+def _at_rank(documents: Sequence[str], rank: int | None) -> str | None:
+    return documents[rank - 1] if rank is not None and 1 <= rank <= len(documents) else None
+
+
+def _is_credit(value: Any) -> bool:
+    """Whether a value has a number for each ranker of each document."""
+    return isinstance(value, dict) and all(
+        isinstance(row, dict) and all(isinstance(x, int | float) for x in row.values())
+        for row in value.values()
+    )

@@ -1,0 +1,178 @@
+"""Which of two rankers users prefer: the share of the credits of each user, and the test of their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from assay.core.arrays import Floats
+from assay.core.errors import InputError
+from assay.core.events import Problem
+from assay.core.suggestions import did_you_mean
+from assay.online.interleaving.page_credits import PageCredits
+from assay.stats import Estimate, paired_tests
+from assay.stats.intervals import estimate_mean
+from assay.stats.paired_differences import subtract
+
+_TESTS: Mapping[str, Callable[..., Floats]] = {
+    "wilcoxon": paired_tests.wilcoxon,
+    "sign": paired_tests.sign,
+    "t": paired_tests.t,
+}
+TEST_NAMES = tuple(_TESTS)
+_BASELINES = ("baseline", "control")
+
+
+@dataclass(frozen=True)
+class Preference:
+    """How much users prefer a candidate to a baseline: from -1 to 1, and 0 if they prefer neither."""
+
+    baseline: str
+    candidate: str
+    wins: int  # users with more credit for the candidate
+    losses: int
+    ties: int  # users with equal credit for both
+    preference: Estimate  # mean of (candidate - baseline) / (candidate + baseline) of each user
+    win_share: Estimate  # mean share of the candidate in the credit of each user
+    p_values: Mapping[str, float | None]
+    test: str
+    values: Floats = field(repr=False, compare=False)  # the preference of each user
+
+    @property
+    def users(self) -> int:
+        """How many users have a credit for one of the two."""
+        return self.wins + self.losses + self.ties
+
+    @property
+    def p(self) -> float | None:
+        """p of the chosen test; None: it cannot be computed."""
+        return self.p_values[self.test]
+
+    def winner(self) -> str | None:
+        """Return the ranker that users are shown to prefer, None if none is."""
+        alpha = 1 - self.preference.level
+        if self.p is None or self.p > alpha or not self.preference.value:
+            return None
+        return self.candidate if self.preference.value > 0 else self.baseline
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the preference as plain data."""
+        return {
+            "baseline": self.baseline,
+            "candidate": self.candidate,
+            "users": self.users,
+            "wins": self.wins,
+            "losses": self.losses,
+            "ties": self.ties,
+            "preference": self.preference.to_dict(),
+            "win_share": self.win_share.to_dict(),
+            "p": self.p,
+            "test": self.test,
+            "tests": dict(self.p_values),
+            "winner": self.winner(),
+        }
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """The result of an interleaving: the preference of each candidate to the baseline."""
+
+    method: str
+    rankers: tuple[str, ...]
+    preferences: Sequence[Preference]
+    counts: Mapping[str, int]
+    problems: Sequence[Problem]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data; the keys of the first candidate are at the top."""
+        first = self.preferences[0].to_dict()
+        rest = [preference.to_dict() for preference in self.preferences[1:]]
+        return {
+            "method": self.method,
+            "queries": self.counts["queries"],
+            **first,
+            "rankers": [*self.rankers],
+            **({"comparisons": [first, *rest]} if rest else {}),
+            "counts": dict(self.counts),
+            "problems": [problem.to_dict() for problem in self.problems],
+        }
+
+
+def compare_rankers(
+    pages: PageCredits,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    *,
+    test: str = "wilcoxon",
+    level: float = 0.95,
+) -> Interleaving:
+    """Compare the candidate, or every other ranker, with the baseline.
+
+    Without a name, the baseline is the ranker that is called so (or control), else the first by name.
+    """
+    if test not in _TESTS:
+        raise InputError(f"expected a test of {', '.join(_TESTS)}, found {test!r}")
+    _check_names(pages.rankers, (baseline, candidate))
+    if baseline is not None and baseline == candidate:
+        raise InputError(f"expected two rankers, found {baseline!r} as baseline and as candidate")
+    others = [name for name in pages.rankers if name != candidate]
+    base = baseline or next((name for name in others if name.lower() in _BASELINES), others[0])
+    candidates = [candidate] if candidate else [name for name in pages.rankers if name != base]
+    _, totals = pages.of_users()
+    columns = dict(zip(pages.rankers, totals.T, strict=True))
+    preferences = [measure_preference(base, columns[base], c, columns[c], test, level) for c in candidates]
+    return Interleaving(pages.method, pages.rankers, preferences, pages.counts, pages.problems)
+
+
+def measure_preference(
+    baseline: str,
+    baseline_credits: Floats,
+    candidate: str,
+    candidate_credits: Floats,
+    test: str = "wilcoxon",
+    level: float = 0.95,
+) -> Preference:
+    """Return the preference from the credits of users; a user without credit for either has none.
+
+    >>> measure_preference("old", np.array([0.0, 1, 1]), "new", np.array([2.0, 1, 3])).preference.value
+    0.5
+    """
+    totals = baseline_credits + candidate_credits
+    has_credit = totals > 0
+    differences = subtract(candidate_credits[has_credit], baseline_credits[has_credit])
+    values = differences / totals[has_credit]
+    ps = {name: float(run(values[:, None])[0]) for name, run in _TESTS.items()} if len(values) else {}
+    estimate = estimate_mean(values, level) if len(values) else Estimate(None, None, None, level, 0)
+    return Preference(
+        baseline=baseline,
+        candidate=candidate,
+        wins=int((values > 0).sum()),
+        losses=int((values < 0).sum()),
+        ties=int((values == 0).sum()),
+        preference=estimate,
+        win_share=_share(estimate),
+        p_values={
+            name: None if ps.get(name, np.nan) != ps.get(name, np.nan) else ps[name] for name in _TESTS
+        },
+        test=test,
+        values=values,
+    )
+
+
+def _share(preference: Estimate) -> Estimate:
+    value, low, high = (None if end is None else (1 + end) / 2 for end in preference[:3])
+    return preference._replace(value=value, low=low, high=high)
+
+
+def _check_names(rankers: Sequence[str], names: Sequence[str | None]) -> None:
+    for name in names:
+        if name is not None and name not in rankers:
+            hint = did_you_mean(name, rankers)
+            found = ", ".join(rankers)
+            raise InputError(f"expected a ranker of {found}, found {name!r}{hint and f'; {hint}'}")
+    if len(rankers) < 2:
+        found = ", ".join(rankers) or "none"
+        raise InputError(f"expected the teams of two or more rankers, found {found}")
