@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from assay.judging.aggregation.aggregate import Rule, aggregate
 from assay.judging.annotation.project import AnnotationProject, Grade
 from assay.store.annotation import AnnotationProjects, Fields
 from assay.store.annotation_decisions import read_project_texts, read_raters
+from assay.store.annotation_frames import read_label_state
 from assay.store.datasets import DatasetTable, DatasetVersions
 from assay.store.rankings import read_queries, read_texts
 from assay.store.store import Store
@@ -30,6 +31,7 @@ JUDGE_MARK = "#"  # between a source and the name of one judge of it
 _MOST_VERSIONS = 30
 _MOST_EXPERIMENTS = 20
 _judges = RecentValues[dict[str, int]](200)  # of tables of judgments, by their digest
+_qrels = RecentValues[Qrels](6)  # of sets of labels, by the state of the source and the judge
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,13 @@ def find_source(store: Store, reference: str) -> Source:
         raise InputError(f"expected project:NAME or dataset:NAME, found {reference!r}")
     version = DatasetVersions(store).get(reference.removeprefix(DATASET))
     return Source(f"{DATASET}{version.label}", version.label, version=version)
+
+
+def label_state(store: Store, source: Source) -> Hashable:
+    """Return what is equal as long as the source has the same labels."""
+    if source.project is not None:
+        return read_label_state(store.database, source.project)
+    return None if source.version is None else source.version.digest
 
 
 def read_judgments_of(store: Store, source: Source) -> Judgments | None:
@@ -196,15 +205,24 @@ def open_label_set(store: Store, reference: str) -> LabelSet:
     """Return one grade for each pair: of one judge (SOURCE#JUDGE), of qrels, or the vote of all judges."""
     name, _, judge = reference.partition(JUDGE_MARK)
     source = find_source(store, name)
+    key = (label_state(store, source), judge)
+    return LabelSet(source, judge, _qrels.get(key, lambda: _read_label_set(store, source, judge)))
+
+
+def _read_label_set(store: Store, source: Source, judge: str) -> Qrels:
     qrels = None if judge else read_qrels_of(store, source)
     if qrels is not None:
-        return LabelSet(source, judge, qrels)
+        return qrels
     judgments = read_judgments_of(store, source)
     if judgments is None:
-        raise InputError(f"{name} has no labels of single judges" if judge else f"{name} has no label yet")
+        raise InputError(
+            f"{source.reference} has no labels of single judges"
+            if judge
+            else f"{source.reference} has no label yet"
+        )
     if judge:
         judgments = _take_judge(judgments, judge, source)
-    return LabelSet(source, judge, aggregate(judgments, Rule("majority", ties="lower")).qrels())
+    return aggregate(judgments, Rule("majority", ties="lower")).qrels()
 
 
 def _take_judge(judgments: Judgments, judge: str, source: Source) -> Judgments:

@@ -23,6 +23,7 @@ from assay.workflows.label_sources import (
     Source,
     find_label_sources,
     find_source,
+    label_state,
     read_document_fields,
     read_judgments_of,
     read_queries_of,
@@ -134,7 +135,7 @@ class _Comparison(NamedTuple):
     columns: Sequence[str]
 
 
-_comparisons = RecentValues[_Comparison](4)  # of versions, which never change
+_comparisons = RecentValues[_Comparison](4)
 
 
 def measure_stored_agreement(request: StoredAgreementRequest) -> StoredAgreement:
@@ -163,10 +164,8 @@ def _choose(sources: Sequence[LabelSource], reference: str, store: Store) -> Lab
 
 
 def _compare_once(store: Store, source: Source, by: Sequence[str], level: float) -> _Comparison:
-    """Return the comparison of the raters of a source; that of a version is computed once."""
-    if source.version is None:
-        return _compare(store, source, by, level)
-    key = (source.version.digest, tuple(by), level)
+    """Return the comparison of the raters of a source, computed once for the labels that it has."""
+    key = (label_state(store, source), tuple(by), level)
     return _comparisons.get(key, lambda: _compare(store, source, by, level))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from assay.core.arrays import Ints
 from assay.core.errors import AssayError, InputError
 from assay.core.judgments import Judgments
+from assay.core.recent_values import RecentValues
 from assay.core.records import Experiment
 from assay.core.tables import Queries, Run
 from assay.judging.agreement import AgreementReport, compute_agreement
@@ -25,6 +26,7 @@ from assay.workflows.label_sources import (
     LabelSet,
     LabelSource,
     find_label_sources,
+    label_state,
     open_label_set,
     read_queries_of,
 )
@@ -110,6 +112,9 @@ class JudgeComparison:
         }
 
 
+_comparisons = RecentValues[JudgeComparison](4)
+
+
 def compare_judges(request: StoredEstimateRequest) -> JudgeComparison:
     """Compare the labels of a model with those of people, and estimate measures from both."""
     with open_existing_store(request.store) as store:
@@ -120,19 +125,36 @@ def compare_judges(request: StoredEstimateRequest) -> JudgeComparison:
 
 
 def _compare(store: Store, sources: Sequence[LabelSource], request: StoredEstimateRequest) -> JudgeComparison:
-    human, model = (open_label_set(store, name) for name in (request.human, request.model))
+    """Return the comparison of two sets of labels, computed once for the labels and experiments there are."""
+    sets = (open_label_set(store, request.human), open_label_set(store, request.model))
     experiments = _choose_experiments(store, request.experiments)
-    queries = _find_queries(store, (human, model), experiments)
+    key = (
+        *((label_state(store, one.source), one.judge) for one in sets),
+        (store.database.url, *(experiment.id for experiment in experiments)),
+        (tuple(request.measures), tuple(request.by), request.next_count, request.level),
+    )
+    comparison = _comparisons.get(key, lambda: _compare_sets(store, sets, experiments, request))
+    return replace(comparison, sources=sources, human=sets[0], model=sets[1])
+
+
+def _compare_sets(
+    store: Store,
+    sets: tuple[LabelSet, LabelSet],
+    experiments: Sequence[Experiment],
+    request: StoredEstimateRequest,
+) -> JudgeComparison:
+    human, model = sets
+    queries = _find_queries(store, sets, experiments)
     columns = [] if queries is None else [n for n in queries.columns if n not in (queries.key, "text")]
     shared = human.qrels.frame.join(model.qrels.frame, on=_KEY, how="inner", suffix="_model")
     if shared.is_empty():
         problem = (
             f"no pair has labels of both {human.name} and {model.name}: check that both use the same ids"
         )
-        return JudgeComparison(sources, human, model, problems=[problem], columns=columns)
+        return JudgeComparison((), human, model, problems=[problem], columns=columns)
     estimates, problems = _estimate(store, human, model, experiments, queries, request)
     return JudgeComparison(
-        sources,
+        (),
         human,
         model,
         _confusion(shared),
@@ -158,7 +180,7 @@ def _choose_experiments(store: Store, names: Sequence[str]) -> list[Experiment]:
     if names:
         return [store.get(name) for name in names]
     newest: dict[str, Experiment] = {}
-    for experiment in store.list(limit=200):
+    for experiment in store.list(limit=200, metrics_of=()):
         if has_rankings(store, experiment):
             newest.setdefault(experiment.name, experiment)
     return list(newest.values())[:_MOST_RUNS]

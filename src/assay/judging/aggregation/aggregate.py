@@ -109,7 +109,12 @@ class Aggregation:
     pairs: pl.DataFrame
     judges: Sequence[JudgeTable]
     model: DawidSkene | None
-    digest: str  # of the judgments
+    judgments: Judgments
+
+    @property
+    def digest(self) -> str:
+        """The digest of the judgments."""
+        return self.judgments.digest
 
     def qrels(self) -> Qrels:
         """Return the pairs with a grade as qrels."""
@@ -243,6 +248,5 @@ def _build(
         by=pl.Series(list(rules)),
     ).with_columns(by=pl.when(pl.col("grade").is_null()).then(pl.lit("")).otherwise(pl.col("by")))
     own = model if rule.name == "dawid-skene" else None
-    return Aggregation(
-        rule, pairs, judge_tables(judgments, labels, grades.grades, own), model, judgments.digest
-    )
+    tables = judge_tables(judgments, labels, grades.grades, own)
+    return Aggregation(rule, pairs, tables, model, judgments)

@@ -89,13 +89,18 @@ def _sort_by_severity(labels: Labels) -> Ints:
 def _describe_items(judgments: Judgments, items: Sequence[int]) -> list[Disagreement]:
     places = {item: place for place, item in enumerate(items)}
     rows = np.flatnonzero(np.isin(judgments.pair_codes, items))
-    found: list[Disagreement | None] = [None] * len(items)
+    entries: list[tuple[str, str, dict[str, float], dict[str, str]]] = [("", "", {}, {})] * len(items)
     frame = judgments.frame[rows].select("query_id", "doc_id", "judge", "grade", "note")
     for item, (query, doc, judge, grade, note) in zip(
         judgments.pair_codes[rows].tolist(), frame.iter_rows(), strict=True
     ):
-        entry = found[places[item]] or Disagreement(query, doc, {}, {})
-        grades = entry.grades if grade is None else {**entry.grades, judge: grade}
-        notes = {**entry.notes, judge: note} if note else entry.notes
-        found[places[item]] = entry._replace(grades=grades, notes=notes)
-    return [entry._replace(grades=dict(sorted(entry.grades.items()))) for entry in found if entry is not None]
+        place = places[item]
+        if not entries[place][0]:
+            entries[place] = (query, doc, {}, {})
+        if grade is not None:
+            entries[place][2][judge] = grade
+        if note:
+            entries[place][3][judge] = note
+    return [
+        Disagreement(query, doc, dict(sorted(grades.items())), notes) for query, doc, grades, notes in entries
+    ]
