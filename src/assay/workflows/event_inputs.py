@@ -86,13 +86,16 @@ def _database_tables(source: EventSource) -> EventTables:
         raise InputError("expected files or --url, found both")
     if not source.queries_table and not source.events_table:
         raise InputError("--url needs --queries-table, --events-table or both: the names of the tables")
-    connection = _connect(str(source.url))
-    queries, events = (_open_table(connection, name) for name in (source.queries_table, source.events_table))
+    connection = connect_database(str(source.url))
+    queries, events = (
+        open_database_table(connection, name) for name in (source.queries_table, source.events_table)
+    )
     tables = EventTables.from_tables(queries, events, source.columns)
     return check_tables(tables, source.needs_all_checks, redact_url(str(source.url)))
 
 
-def _connect(url: str) -> Any:
+def connect_database(url: str) -> Any:
+    """Return the database of a URL."""
     ibis = load_ibis()
     url = expand_url("--url", url)
     scheme, separator, rest = url.partition("://")
@@ -106,7 +109,8 @@ def _connect(url: str) -> Any:
         raise InputError(f"{redact_url(url)} cannot be opened: {message}") from None
 
 
-def _open_table(connection: Any, name: str | None) -> Table | None:
+def open_database_table(connection: Any, name: str | None) -> Table | None:
+    """Return a table of a database; None without a name."""
     if name is None:
         return None
     try:
