@@ -131,8 +131,12 @@ class Moments:
         if unknown or missing:
             problem = f"unknown {unknown}" if unknown else f"no {missing}"
             raise InputError(f"expected sums named {', '.join(sorted(known))}; found {problem}")
-        values = {name: float(value) for name, value in sums.items() if value is not None and name != "n"}
-        moments = cls(int(sums["n"]), **{"sum_squares": values["sum"], **values})
+        try:
+            values = {name: float(value) for name, value in sums.items() if value is not None}
+            n = int(values.pop("n"))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"expected numbers as sums, found {dict(sums)}") from error
+        moments = cls(n, **{"sum_squares": values["sum"], **values})
         moments._check("sum_squares" in values)
         return moments
 

@@ -235,7 +235,7 @@ def _lift_spread(arms: Arms, change: _Change, interval: str) -> Spread | str:
     if interval == "log":
         if lift <= -1:
             return "the logarithm of a treatment that is not above 0"
-        return LogSpread(math.log1p(lift), error / (1 + lift), freedom)
+        return LogSpread(math.log1p(lift), error / (1 + lift), arms.freedom(gradient))
     base_variance = arms.variance(change.control_gradient)
     if interval == "fieller":
         cross = arms.covariance(change.gradient, change.control_gradient)
