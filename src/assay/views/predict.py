@@ -117,7 +117,7 @@ def describe_prediction(prediction: Prediction) -> list[str]:
     """Return what the correlations mean, in sentences: the best measure first."""
     if not prediction.is_decidable:
         return [describe_shortage(prediction)]
-    sentences = [_describe_best(prediction.best)] if prediction.best else []
+    sentences = [describe_best(prediction.best)] if prediction.best else []
     return [*sentences, *(describe_measure(m) for m in prediction.measures)]
 
 
@@ -157,7 +157,8 @@ def _describe_line(m: MeasurePrediction) -> str:
     return f"; 0.01 more offline means {format_signed(slope.value, 2)} % online ({interval})"
 
 
-def _describe_best(best: BestMeasure) -> str:
+def describe_best(best: BestMeasure) -> str:
+    """Return how far the choice of the best measure can be trusted."""
     chosen = (
         f"{best.measure} has the highest correlation of {best.measures} measures over {best.n} tests; "
         f"{format_p_sentence(best.p)} corrected for the choice"

@@ -12,8 +12,8 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 def escape_formula(cell: str) -> str:
     """Return a cell with an apostrophe before it if a spreadsheet would run it; numbers stay as they are.
 
-    >>> [escape_formula(cell) for cell in ("=1+1", "@sum", "-0.25", "-1+cmd", "reset")]
-    ["'=1+1", "'@sum", '-0.25', "'-1+cmd", 'reset']
+    >>> [escape_formula(cell) for cell in ("=1+1", "@sum", "-0.25", "+5 %", "-1+cmd")]
+    ["'=1+1", "'@sum", '-0.25', '+5 %', "'-1+cmd"]
     """
     return f"'{cell}" if cell.lstrip(" \n").startswith(_FORMULA_STARTS) and not _is_number(cell) else cell
 
@@ -25,7 +25,7 @@ def render_safe_csv(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        float(cell.removesuffix("%"))
     except ValueError:
         return False
     return True

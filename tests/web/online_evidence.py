@@ -1,0 +1,90 @@
+"""Online evidence in a store, as the commands keep it: an A/B test, an interleaving and online metrics."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.core.online_records import AB_TEST, INTERLEAVING, ONLINE_METRICS
+from assay.online.ab.analysis import ABTest, analyse_sums
+from assay.online.ab.cells import DAY, Cell, TestSums
+from assay.online.ab.design import ABDesign, Margin, MetricRole
+from assay.stats.moments import Moments
+from assay.workflows.online_saving import SaveOnlineRequest, save_online
+
+SHARES = {"control": 0.5, "candidate": 0.5}
+ROLES = {
+    "click_through": MetricRole("goal"),
+    "latency_p95": MetricRole("guardrail", Margin(0.05, is_relative=True), lower_is_better=True),
+}
+
+
+def analyse(
+    effect: float = 0.05, slowdown: float = 0.0, days: int = 14, shares: Mapping[str, float] = SHARES
+) -> ABTest:
+    """Analyse a test of 600 units a day with a relative effect on clicks and on latency."""
+    generator = np.random.default_rng(5)
+    cells = []
+    for day in range(1, days + 1):
+        for device in ("desktop", "phone"):
+            for variant, share in shares.items():
+                is_candidate = variant == "candidate"
+                n = round(300 * share) * 2
+                clicks = generator.normal(0.4 * (1 + effect * is_candidate), 0.2, n)
+                latency = generator.normal(120 * (1 + slowdown * is_candidate), 20, n)
+                other = generator.normal(1.5, 0.6, n)
+                columns = {"click_through": clicks, "latency_p95": latency, "reformulation": other}
+                metrics = {name: _moments(values) for name, values in columns.items()}
+                cells.append(Cell(variant, (f"2026-03-{day:02d}", device), n, metrics))
+    sums = TestSums(cells, (DAY, "device"))
+    return analyse_sums(sums, ABDesign(control="control", roles=ROLES, is_watched=True))
+
+
+def _moments(values: Any) -> Moments:
+    return Moments(n=len(values), sum=float(values.sum()), sum_squares=float((values**2).sum()))
+
+
+def save_test(store: Path, name: str, test: ABTest | Mapping[str, Any], *offline: str) -> str:
+    """Keep a test, linked to offline experiments; return its id."""
+    body = test.to_dict() if isinstance(test, ABTest) else test
+    return save_online(AB_TEST, body, SaveOnlineRequest(name=name, offline=offline, store=str(store))).id
+
+
+def save_interleaving(store: Path, name: str = "interleaved") -> str:
+    """Keep an interleaving that users decided for the candidate."""
+    share = {"value": 0.6, "low": 0.55, "high": 0.65, "n": 400}
+    body = {
+        "method": "team-draft",
+        "queries": 2000,
+        "baseline": "words",
+        "candidate": "vectors",
+        "users": 500,
+        "wins": 240,
+        "losses": 160,
+        "ties": 100,
+        "preference": {"value": 0.08, "low": 0.04, "high": 0.12, "n": 500},
+        "win_share": share,
+        "p": 0.0001,
+        "test": "wilcoxon",
+        "tests": {"wilcoxon": 0.0001, "sign": 0.0002},
+        "winner": "vectors",
+        "counts": {"queries": 2000, "users": 500},
+        "problems": [],
+    }
+    return save_online(INTERLEAVING, body, SaveOnlineRequest(name=name, store=str(store))).id
+
+
+def save_metrics(store: Path, days: int = 6, name: str = "week") -> str:
+    """Keep online metrics by day, of which the fourth is missing."""
+    rows = []
+    for day in range(1, days + 1):
+        value = 0.4 + 0.01 * day
+        e = {"value": value, "low": value - 0.02, "high": value + 0.02, "n": 1000 + day}
+        if day != 4:
+            metrics = {"click_through": e, "zero_result": {**e, "value": None, "low": None, "high": None}}
+            rows.append({"column": "day", "value": f"2026-03-{day:02d}", "units": e["n"], "metrics": metrics})
+    problem = {"kind": "missing_id", "count": 3, "example": "log.ndjson:7", "treatment": "left out"}
+    whole = {"click_through": {"value": 0.43, "low": 0.42, "high": 0.44, "n": 5000}}
+    body = {"metrics": whole, "counts": {"queries": 9000}, "problems": [problem], "by": rows}
+    return save_online(ONLINE_METRICS, body, SaveOnlineRequest(name=name, store=str(store))).id
