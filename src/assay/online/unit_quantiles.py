@@ -77,7 +77,7 @@ def _units_below(facts: Table, cuts: Table, count: int, by: Sequence[str]) -> Ta
     sums: dict[str, Value] = {}
     for n in range(count):
         value = joined[f"x{n}"]
-        sums[f"b{n}"] = (value <= joined[f"q{n}"]).ifelse(1.0, 0.0).sum()
+        sums[f"b{n}"] = (value <= joined[f"q{n}"]).ifelse(1, 0).sum().cast("float64")
         sums[f"w{n}"] = value.count().cast("float64")
         sums[f"q{n}"] = joined[f"q{n}"].max()
     return joined.group_by("unit_id", *by).aggregate(**sums)

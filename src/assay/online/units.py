@@ -141,9 +141,9 @@ def unit_of(queries: Table, unit: str) -> Value:
 
 def _parts(facts: Table, metric: Metric) -> tuple[Value, Value]:
     """Return the numerator and the denominator of each query as numbers."""
-    value = metric.value(facts)
+    value = _number(metric.value(facts))
     weight = metric.weight(facts) if metric.weight else value.notnull().ifelse(1, 0)
-    return _number(value), _number(weight)
+    return value, _number(weight)
 
 
 def _sum_sessions(facts: Table, keys: Sequence[str], metrics: Sequence[Metric]) -> Table:
@@ -176,7 +176,7 @@ def _number(value: Value) -> Value:
     """Return a number; a truth is 0 or 1."""
     ibis = load_ibis()
     if value.type().is_boolean():
-        return ibis.cases((value, 1.0), (~value, 0.0), else_=ibis.null("float64"))
+        value = ibis.cases((value, 1), (~value, 0), else_=ibis.null("int64"))  # PostgreSQL casts no truth
     return value.cast("float64")
 
 

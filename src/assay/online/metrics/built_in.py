@@ -128,7 +128,7 @@ _FIXED = (
     Metric(
         "mrr",
         "1 / the best clicked rank, over queries with a click whose rank is known",
-        lambda t: 1.0 / t.best_clicked_rank,
+        lambda t: 1.0 / t.best_clicked_rank.cast("float64"),
         facts=frozenset({"best_clicked_rank"}),
         is_share=True,
         lower_is_better=False,
