@@ -11,6 +11,7 @@ from assay.core.suggestions import did_you_mean
 from assay.online.ab.cells import DAY, PHASE, STRATUM, TestSums
 from assay.online.ab.comparisons import MetricResult, Partition, compare_all
 from assay.online.ab.design import ABDesign
+from assay.online.ab.over_time import compare_until_each_day
 from assay.online.ab.parts import Comparers, DayTrend, PartResult, SliceContrast, compare_days, compare_slices
 from assay.online.ab.planning import needed_units
 from assay.online.ab.progress import Progress, count_days, measure_progress
@@ -41,6 +42,7 @@ class ABTest:
     heterogeneity: Sequence[SliceContrast] = ()
     days: Sequence[PartResult] = ()
     novelty: Sequence[DayTrend] = ()
+    over_time: Sequence[PartResult] = ()  # of all units until each day, always valid
     excluded: Mapping[str, int] | None = None
     notes: Sequence[str] = ()
 
@@ -72,6 +74,7 @@ class ABTest:
             "heterogeneity": [contrast.to_dict() for contrast in self.heterogeneity],
             "days": [part.to_dict() for part in self.days],
             "novelty": [contrast.to_dict() for contrast in self.novelty],
+            "over_time": [part.to_dict() for part in self.over_time],
             "excluded": dict(self.excluded or {}),
             "notes": list(self.notes),
         }
@@ -128,12 +131,12 @@ def _analyse(
     new_units = {day: sum(arm.n for arm in arms.values()) for day, arms in days.items()}
     progress = measure_progress(design, sum(units.values()), new_units, needed)
     plan = _resolve_plan(design, progress)
-    results = compare_all(_partition(sums, traffic), sums.metrics, control, variants, plan)
+    results = compare_all(sums, _partition(sums, traffic), control, variants, plan)
     verdicts = [
         decide_variant(v, [r for r in results if r.variant == v], plan, progress, len(variants))
         for v in variants
     ]
-    comparers = Comparers(sums.metrics, control, variants, design)
+    comparers = Comparers(sums.summed_metrics, control, variants, design)
     slices = [
         compare_slices(sums, column, comparers)
         for column in sums.columns
@@ -153,6 +156,9 @@ def _analyse(
         heterogeneity=[contrast for _, contrasts in slices for contrast in contrasts],
         days=by_day[0],
         novelty=by_day[1],
+        over_time=compare_until_each_day(sums, comparers, lambda part: _partition(part, traffic))
+        if days
+        else [],
         excluded=sums.excluded,
         notes=sums.notes,
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from assay.stats.clustered_quantiles import ClusteredQuantile
 from assay.stats.moments import Moments
 
 DAY, STRATUM, PHASE = "day", "stratum", "phase"
@@ -29,6 +30,11 @@ class Arm:
     n: int = 0
     metrics: Mapping[str, Moments] = field(default_factory=dict)
 
+    def __add__(self, other: Arm) -> Arm:
+        names = dict.fromkeys([*self.metrics, *other.metrics])
+        sums = {name: [arm.metrics[name] for arm in (self, other) if name in arm.metrics] for name in names}
+        return Arm(self.name, self.n + other.n, {name: sum(m[1:], m[0]) for name, m in sums.items()})
+
 
 @dataclass(frozen=True)
 class TestSums:
@@ -38,7 +44,8 @@ class TestSums:
     columns: tuple[str, ...] = ()  # of the keys: DAY, STRATUM, PHASE or a column to slice by
     notes: Sequence[str] = ()  # what was left out, and why
     excluded: Mapping[str, int] = field(default_factory=dict)  # units that were left out, by the reason
-    quantiles: Mapping[str, float] = field(default_factory=dict)  # metrics that are quantiles
+    quantiles: Mapping[str, Mapping[str, ClusteredQuantile]] = field(default_factory=dict)
+    """Of all units of each variant, by metric."""
 
     __test__ = False  # no test of pytest
 
@@ -50,7 +57,13 @@ class TestSums:
     @property
     def metrics(self) -> list[str]:
         """The names of the metrics, in the order of the source."""
-        return list(dict.fromkeys(name for cell in self.cells for name in cell.metrics))
+        names = (name for cell in self.cells for name in cell.metrics)
+        return list(dict.fromkeys([*names, *self.quantiles]))
+
+    @property
+    def summed_metrics(self) -> list[str]:
+        """The names of the metrics that have sums."""
+        return [name for name in self.metrics if name not in self.quantiles]
 
     def has(self, column: str) -> bool:
         """Whether the cells are divided by a column."""
@@ -62,14 +75,18 @@ class TestSums:
 
     def split(self, column: str) -> dict[str, dict[str, Arm]]:
         """Return the sums of each variant for each value of a column, in the order of the values."""
-        place = self.columns.index(column)
-        return self._group(lambda cell: cell.keys[place])
+        return {label: part.arms() for label, part in self.divide(column).items()}
 
-    def _group(self, key: Callable[[Cell], str | None]) -> dict[str, dict[str, Arm]]:
+    def divide(self, column: str) -> dict[str, TestSums]:
+        """Return the cells with each value of a column, in the order of the values."""
+        place = self.columns.index(column)
+        return self._divide(lambda cell: cell.keys[place])
+
+    def _divide(self, key: Callable[[Cell], str | None]) -> dict[str, TestSums]:
         groups: dict[str, list[Cell]] = {}
         for cell in self.cells:
             groups.setdefault(_label(key(cell)), []).append(cell)
-        return {label: add_cells(groups[label]) for label in sorted(groups, key=_sort_key)}
+        return {label: replace(self, cells=groups[label]) for label in sorted(groups, key=_sort_key)}
 
     def split_by(self, columns: Sequence[str], phase_of: Mapping[str, str]) -> dict[str, dict[str, Arm]]:
         """Return the sums for each combination of these columns and of the phases of the days, if any."""
@@ -80,7 +97,7 @@ class TestSums:
             parts = [] if day is None else [phase_of[_label(cell.keys[day])]]
             return " · ".join([*parts, *(_label(cell.keys[place]) for place in places)])
 
-        return self._group(label)
+        return {name: part.arms() for name, part in self._divide(label).items()}
 
 
 def _label(value: str | None) -> str:
