@@ -15,7 +15,7 @@ def compare_until_each_day(
 ) -> list[PartResult]:
     """Return always-valid differences of the units that came until each day, with all that they did later.
 
-    `partition` divides sums by stratum and phase.
+    `partition` divides sums by stratum and phase. Quantiles do not add up, and are left out.
     """
     watched = replace(comparers.design, is_watched=True, looks=None)
     until: dict[str, dict[str, Arm]] = {}
@@ -26,6 +26,7 @@ def compare_until_each_day(
         results += [
             PartResult(DAY, day, compare_metric(until, metric, (comparers.control, variant), watched))
             for metric, variant in comparers.pairs()
+            if metric not in sums.quantiles
         ]
     return results
 

@@ -64,6 +64,7 @@ class VariantVerdict:
             "verdict": self.verdict.status,
             "checks": [
                 {
+                    "metric": str(check.rule.of),
                     "rule": check.rule.name,
                     "status": check.status,
                     "value": check.value.to_dict(),
