@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.core.errors import InputError
+from assay.core.events import Problem
 from assay.core.suggestions import did_you_mean
 from assay.online.ab.cells import DAY, PHASE, STRATUM, TestSums
 from assay.online.ab.comparisons import MetricResult, Partition, compare_all
@@ -45,6 +46,7 @@ class ABTest:
     over_time: Sequence[PartResult] = ()  # of all units until each day, always valid
     excluded: Mapping[str, int] | None = None
     notes: Sequence[str] = ()
+    problems: Sequence[Problem] = ()  # of the log of events
 
     @property
     def exit_code(self) -> int:
@@ -77,6 +79,7 @@ class ABTest:
             "over_time": [part.to_dict() for part in self.over_time],
             "excluded": dict(self.excluded or {}),
             "notes": list(self.notes),
+            "problems": [problem.to_dict() for problem in self.problems],
         }
 
 
@@ -131,6 +134,8 @@ def _analyse(
     new_units = {day: sum(arm.n for arm in arms.values()) for day, arms in days.items()}
     progress = measure_progress(design, sum(units.values()), new_units, needed)
     plan = _resolve_plan(design, progress)
+    if traffic.phase_of or sums.has(PHASE):
+        sums = _without_pooled_quantiles(sums)
     results = compare_all(sums, _partition(sums, traffic), control, variants, plan)
     verdicts = [
         decide_variant(v, [r for r in results if r.variant == v], plan, progress, len(variants))
@@ -138,7 +143,7 @@ def _analyse(
     ]
     comparers = Comparers(sums.summed_metrics, control, variants, design)
     slices = [
-        compare_slices(sums, column, comparers)
+        compare_slices(sums, column, comparers, lambda part: _partition(part, traffic))
         for column in sums.columns
         if column not in (DAY, STRATUM, PHASE)
     ]
@@ -169,6 +174,16 @@ def _resolve_plan(design: ABDesign, progress: Progress) -> ABDesign:
     if progress.planned_n is None:
         return design
     return replace(design, planned_n=max(2, round(progress.planned_n)))
+
+
+def _without_pooled_quantiles(sums: TestSums) -> TestSums:
+    """Return sums whose quantiles are unknown: they are of all phases together."""
+    reason = "the shares of the variants changed, and a quantile is not computed by phase"
+    unknown = {
+        metric: {name: arm._replace(reason=arm.reason or reason) for name, arm in arms.items()}
+        for metric, arms in sums.quantiles.items()
+    }
+    return replace(sums, quantiles=unknown)
 
 
 def _partition(sums: TestSums, traffic: Traffic) -> Partition:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assay.online.ab.cells import Arm
+from assay.online.ab.cells import Arm, TestSums
 from assay.online.ab.design import ABDesign, MetricRole
 from assay.stats import Estimate
 from assay.stats.arms import Strata, merge_small_strata
+from assay.stats.clustered_quantiles import ClusteredQuantile, quantile_difference
 from assay.stats.corrections import Ps, benjamini_hochberg, holm
 from assay.stats.moments import Moments
 from assay.stats.sequential.always_valid import PLANNED_N, make_always_valid
@@ -138,15 +139,34 @@ def _sums_of(
     return merge_small_strata(arms[0], arms[1])
 
 
+def compare_quantile(
+    quantiles: Mapping[str, ClusteredQuantile], metric: str, names: tuple[str, str], design: ABDesign
+) -> MetricResult:
+    """Return a quantile of a variant beside the control."""
+    role = design.role_of(metric)
+    control, treatment = (quantiles.get(name) or _NO_QUANTILE for name in names)
+    absolute = quantile_difference(control, treatment, level=design.level)
+    relative = quantile_difference(control, treatment, level=design.level, is_relative=True)
+    inference = choose_inference(design, role.role, absolute.n)
+    return MetricResult(metric, role, names[1], inference(absolute), inference(relative))
+
+
+_NO_QUANTILE = ClusteredQuantile(0.5, None, None, (None, None), 0.95, 0, 0, "no values")
+
+
 def compare_all(
-    partition: Partition, metrics: Sequence[str], control: str, variants: Sequence[str], design: ABDesign
+    sums: TestSums, partition: Partition, control: str, variants: Sequence[str], design: ABDesign
 ) -> list[MetricResult]:
     """Return all metrics of all variants, with p corrected within each role."""
-    results = [
-        compare_metric(partition, metric, (control, variant), design)
-        for variant in variants
-        for metric in metrics
-    ]
+    results = []
+    for variant in variants:
+        for metric in sums.metrics:
+            names = (control, variant)
+            if metric in sums.quantiles:
+                quantiles = sums.quantiles[metric]
+                results.append(compare_quantile(quantiles, metric, names, design))
+            else:
+                results.append(compare_metric(partition, metric, names, design))
     return correct_by_role(results, design.correction)
 
 

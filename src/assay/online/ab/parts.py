@@ -8,13 +8,13 @@ from datetime import date
 from typing import Any
 
 from assay.online.ab.cells import Arm, TestSums
-from assay.online.ab.comparisons import MetricResult, compare_metric, correct_by_role
+from assay.online.ab.comparisons import MetricResult, Partition, compare_metric, correct_by_role
 from assay.online.ab.design import ABDesign
 from assay.stats.corrections import holm
 from assay.stats.effect_heterogeneity import EffectTrend, Heterogeneity, check_heterogeneity, fit_trend
 from assay.stats.unit_differences import UnitDifference
 
-Parts = Mapping[str, Mapping[str, Arm]]
+Days = Mapping[str, Mapping[str, Arm]]
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ class Comparers:
     variants: Sequence[str]
     design: ABDesign
 
-    def compare(self, parts: Parts, column: str) -> list[PartResult]:
+    def compare(self, parts: Mapping[str, Partition], column: str) -> list[PartResult]:
         """Return the differences in each part, as they are for one look."""
         once = replace(self.design, is_watched=False, looks=None, planned_days=None, planned_n=None)
         return [
-            PartResult(column, value, compare_metric({"all": arms}, metric, (self.control, variant), once))
-            for value, arms in parts.items()
+            PartResult(column, value, compare_metric(partition, metric, (self.control, variant), once))
+            for value, partition in parts.items()
             for variant in self.variants
             for metric in self.metrics
         ]
@@ -109,10 +109,14 @@ class Comparers:
 
 
 def compare_slices(
-    sums: TestSums, column: str, comparers: Comparers
+    sums: TestSums, column: str, comparers: Comparers, partition: Callable[[TestSums], Partition]
 ) -> tuple[list[PartResult], list[SliceContrast]]:
-    """Return the differences in each slice, and whether they differ from slice to slice."""
-    results = comparers.compare(sums.split(column), column)
+    """Return the differences in each slice, and whether they differ from slice to slice.
+
+    `partition` divides the sums of a slice by phase and stratum.
+    """
+    parts = {value: partition(part) for value, part in sums.divide(column).items()}
+    results = comparers.compare(parts, column)
     corrected = correct_by_role([part.result for part in results], comparers.design.correction)
     results = [replace(part, result=result) for part, result in zip(results, corrected, strict=True)]
     level = comparers.design.level
@@ -124,9 +128,9 @@ def compare_slices(
     return results, [replace(c, corrected_p=p) for c, p in zip(contrasts, ps, strict=True)]
 
 
-def compare_days(days: Parts, column: str, comparers: Comparers) -> tuple[list[PartResult], list[DayTrend]]:
+def compare_days(days: Days, column: str, comparers: Comparers) -> tuple[list[PartResult], list[DayTrend]]:
     """Return the differences of the units that came on each day, and how they change."""
-    results = comparers.compare(days, column)
+    results = comparers.compare({day: {"all": arms} for day, arms in days.items()}, column)
     number = _day_numbers(list(days))
     trends = []
     for metric, variant in comparers.pairs():

@@ -28,6 +28,7 @@ class UnitColumns:
     stratum: str | None = None
     phase: str | None = None
     by: Sequence[str] = ()
+    slice_columns: Mapping[str, str] = field(default_factory=dict)  # where a slice has another name
 
     @property
     def groups(self) -> dict[str, str]:
@@ -35,7 +36,7 @@ class UnitColumns:
         roles = {DAY: self.day, STRATUM: self.stratum, PHASE: self.phase}
         return {
             **{role: column for role, column in roles.items() if column},
-            **{column: column for column in self.by},
+            **{column: self.slice_columns.get(column, column) for column in self.by},
         }
 
 
