@@ -74,6 +74,7 @@ def report_sections(result: InterleavingResult) -> list[Section]:
 def _preference_section(preferences: Sequence[Preference]) -> Section:
     head = ["baseline", "candidate", "users", "wins", "ties", "losses", "preference"]
     head += ["95 % interval" if _is_usual(preferences) else "interval", "p"]
+    head += ["corrected"] if len(preferences) > 1 else []
     rows = [
         [
             p.baseline,
@@ -82,6 +83,7 @@ def _preference_section(preferences: Sequence[Preference]) -> Section:
             NO_VALUE if p.preference.value is None else format_signed(p.preference.value),
             format_interval(p.preference, format_signed),
             format_p(p.p),
+            *([format_p(p.corrected_p)] if len(preferences) > 1 else []),
         ]
         for p in preferences
     ]
@@ -103,7 +105,7 @@ def _is_usual(preferences: Sequence[Preference]) -> bool:
 
 def describe_preference(preference: Preference) -> str:
     """Return which ranker users prefer, as a sentence."""
-    p, pair = preference.p, f"{preference.baseline} and {preference.candidate}"
+    p, pair = preference.corrected_p, f"{preference.baseline} and {preference.candidate}"
     if p is None:
         return (
             f"{pair}: {format_count(preference.users)} users with a credit are too few to say anything; "
@@ -139,6 +141,8 @@ def _notes(interleaving: Interleaving) -> list[str]:
         f"the unit is the user: (candidate − baseline) / (candidate + baseline) of its credits; the test is "
         f"{preference.test}, the interval Student's; p of the other tests: {others}"
     )
+    if len(interleaving.preferences) > 1:
+        notes.append("p is corrected for the number of candidates (Holm)")
     notes.append(
         "clicks on documents that the rankers place alike at the top, and on ranks that one ranker fills "
         "alone, count for neither"
@@ -197,13 +201,15 @@ def _users_interval(estimate: Estimate) -> str:
 
 def _csv_rows(preferences: Sequence[Preference]) -> tuple[list[str], list[list[str]]]:
     head = ["baseline", "candidate", "users", "wins", "losses", "ties", "preference", "low", "high", "n"]
+    head += [f"p_{name}" for name in preferences[0].p_values]
     rows = []
     for p in preferences:
         counts = [str(n) for n in (p.users, p.wins, p.losses, p.ties)]
         ends = [format_exact(end) for end in p.preference[:3]]
         tests = [format_exact(value) for value in p.p_values.values()]
+        tests.append(format_exact(p.corrected_p))
         rows.append([p.baseline, p.candidate, *counts, *ends, str(p.preference.n), *tests])
-    return [*head, *(f"p_{name}" for name in preferences[0].p_values)], rows
+    return [*head, "corrected_p"], rows
 
 
 def render_list(shown: InterleavedList, style: str) -> str:

@@ -41,6 +41,7 @@ class InterleaveRequest:
     events: Sequence[str]
     baseline: str | None = None
     candidate: str | None = None
+    experiment: str | None = None  # of a log with the lists of several
     click_actions: Sequence[str] = ("click",)
     test: str = "wilcoxon"
     beside_ab: Sequence[str] | None = None  # logs of an A/B test; empty: the same log
@@ -111,9 +112,11 @@ def _read_credits(request: InterleaveRequest) -> tuple[PageCredits, Events | Non
                 "is a table of credits among other files; give one table, or logs of events",
                 request.events[are_tables.index(True)],
             )
+        if request.experiment is not None:
+            raise InputError("--experiment chooses lists of a log: leave it out for a table of credits")
         return read_credit_table(sources[0]), None
     events = read_events(*sources)
-    return credit_events(events, request.click_actions), events
+    return credit_events(events, request.click_actions, request.experiment), events
 
 
 def _compare_with_ab(

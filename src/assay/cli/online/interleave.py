@@ -47,6 +47,9 @@ def _add_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("--baseline", metavar="RANKER", help="the ranker to compare with (default: by name)")
     part.add_argument("--candidate", metavar="RANKER", help="the other ranker (default: all others)")
     part.add_argument(
+        "--experiment", metavar="ID", help="the experiment_id, if the log has interleaved lists of several"
+    )
+    part.add_argument(
         "--test",
         choices=TEST_NAMES,
         default=TEST_NAMES[0],
@@ -110,6 +113,7 @@ def _interleave(arguments: argparse.Namespace) -> int:
             events=arguments.events,
             baseline=arguments.baseline,
             candidate=arguments.candidate,
+            experiment=arguments.experiment,
             click_actions=arguments.click_action or ("click",),
             test=arguments.test,
             beside_ab=arguments.beside_ab,

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from assay.core.errors import UndecidableError
+from assay.core.errors import InputError, UndecidableError
 from assay.core.events import Events, Place
+from assay.core.suggestions import did_you_mean
 from assay.online.interleaving.page_credits import CreditProblems, PageCredits
 
 _TEAM_NAMES = ("team", "search_config")
 _DEFAULT_METHOD = "team-draft"
 _PAGE_COLUMNS = ("query_id", "user", "hit_ids", "hit_teams", "attributes", "source", "line")
-_CLICK_COLUMNS = ("query_id", "object_id", "rank", "attributes", "is_repeated", "source", "line")
+_CLICK_COLUMNS = ("query_id", "object_id", "attributes", "is_repeated", "source", "line")
 
 
 class _Page(NamedTuple):
-    """An interleaved page: its user, the documents by rank, their teams, and what a click is worth."""
+    """An interleaved page: its user, the teams of its documents, and what a click is worth."""
 
     user: str | None
-    documents: Sequence[str]
     team_by_doc: Mapping[str, str]
     credit_by_doc: Mapping[str, Mapping[str, float]] | None  # None: 1 for the team of the document
     uncredited: frozenset[str]
@@ -35,29 +36,33 @@ class _Page(NamedTuple):
         return {} if doc in self.uncredited else {team: 1.0}
 
 
-def credit_events(events: Events, actions: Sequence[str] = ("click",)) -> PageCredits:
-    """Return the credits of the clicks of a log on its interleaved lists.
+def credit_events(
+    events: Events, actions: Sequence[str] = ("click",), experiment: str | None = None
+) -> PageCredits:
+    """Return the credits of the clicks of a log on the interleaved lists of one experiment.
 
     A document that is clicked twice on a page counts once. The record `credit_by_doc` of the builder is
     used if the log has it; else a click counts 1 for the team of the document.
     """
-    return _Ledger(events, actions).page_credits()
+    return _Ledger(events, actions, experiment).page_credits()
 
 
 class _Ledger:
     """The credits while the clicks of a log are read."""
 
-    def __init__(self, events: Events, actions: Sequence[str]) -> None:
+    def __init__(self, events: Events, actions: Sequence[str], experiment: str | None) -> None:
         self.problems = CreditProblems()
         self.events, self.actions = events, actions
         queries = events.queries.with_columns(user=pl.coalesce("client_id", "user_id"))
-        self.interleaved = queries.filter(pl.col("hit_teams").is_not_null())
-        if self.interleaved.is_empty():
+        all_interleaved = queries.filter(pl.col("hit_teams").is_not_null())
+        if all_interleaved.is_empty():
             raise UndecidableError(
                 "expected queries with the team of each result (query_attributes.team_by_doc, or team or "
                 f"search_config of a hit), found {len(queries):,} without it; log the query_attributes "
                 "of the lists that assay.online.interleaving builds"
             )
+        self.interleaved = _of_experiment(all_interleaved, experiment)
+        self.others = frozenset(all_interleaved["query_id"].to_list()) - {*self.interleaved["query_id"]}
         self.known = frozenset(queries["query_id"].drop_nulls().to_list())
         clicked = events.frame.filter(pl.col("action").is_in(list(actions)))
         self.clicks = clicked.select(_CLICK_COLUMNS)
@@ -110,7 +115,7 @@ class _Ledger:
             credit = None
         uncredited = record.get("uncredited_docs")
         docs = frozenset(map(str, uncredited)) if isinstance(uncredited, list) else frozenset()
-        return _Page(user, hits, dict(zip(hits, teams, strict=True)), credit, docs)
+        return _Page(user, dict(zip(hits, teams, strict=True)), credit, docs)
 
     def _credit_clicks(self) -> None:
         seen: set[tuple[str, str]] = set()
@@ -134,14 +139,13 @@ class _Ledger:
 
     def _documents(self) -> Iterator[tuple[str, str, Place]]:
         """Yield the query and the document of each click that has both; the others are counted."""
-        for query, doc, rank, attributes, is_repeated, source, line in self.clicks.iter_rows():
+        for query, doc, attributes, is_repeated, source, line in self.clicks.iter_rows():
             place = Place(source or "", line, doc or "")
             problem = self._problem(query, is_repeated)
             if problem:
                 self.problems.add(problem, place)
                 continue
             page = self.pages[query]
-            doc = doc or _at_rank(page.documents, rank)
             if doc is None:
                 self.problems.add("click without a document", place)
             elif doc in page.team_by_doc or self._learn_team(query, doc, attributes):
@@ -155,6 +159,8 @@ class _Ledger:
             return "click without a query id"
         if query not in self.known:
             return "click of an unknown query"
+        if query in self.others:
+            return "click on a query of another experiment"
         if query not in self.pages:
             return "click on a query that is not interleaved"
         return "repeated event" if is_repeated else ""
@@ -170,13 +176,32 @@ class _Ledger:
         return True
 
 
-def _at_rank(documents: Sequence[str], rank: int | None) -> str | None:
-    return documents[rank - 1] if rank is not None and 1 <= rank <= len(documents) else None
+def _of_experiment(queries: pl.DataFrame, experiment: str | None) -> pl.DataFrame:
+    """Return the queries of an experiment; without a name, all queries must be of the same one.
+
+    A ranker that did not take part in an experiment would lose to one that did.
+    """
+    names = sorted(queries["experiment_id"].drop_nulls().unique().to_list())
+    if experiment is None:
+        if len(names) > 1:
+            raise InputError(
+                f"expected interleaved lists of one experiment, found {', '.join(names)}; "
+                "name one with --experiment"
+            )
+        return queries
+    if experiment not in names:
+        found = ", ".join(names) or "lists without an experiment_id"
+        hint = did_you_mean(experiment, names)
+        ending = f"; {hint}" if hint else ""
+        raise InputError(
+            f"expected interleaved lists of the experiment {experiment!r}, found {found}{ending}"
+        )
+    return queries.filter(pl.col("experiment_id") == experiment)
 
 
 def _is_credit(value: Any) -> bool:
-    """Whether a value has a number for each ranker of each document."""
+    """Whether a value has a number of 0 or more for rankers of each document."""
     return isinstance(value, dict) and all(
-        isinstance(row, dict) and all(isinstance(x, int | float) for x in row.values())
+        isinstance(row, dict) and all(isinstance(x, int | float) and 0 <= x < math.inf for x in row.values())
         for row in value.values()
     )

@@ -15,6 +15,7 @@ TREATMENTS = {
     "click without a query id": "not credited",
     "click of an unknown query": "not credited",
     "click on a query that is not interleaved": "not credited",
+    "click on a query of another experiment": "not credited",
     "click without a document": "not credited",
     "click on a document that the list does not have": "not credited",
     "click on a document without a team": "not credited",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from assay.core.events import Problem
 from assay.core.suggestions import did_you_mean
 from assay.online.interleaving.page_credits import PageCredits
 from assay.stats import Estimate, paired_tests
+from assay.stats.corrections import holm
 from assay.stats.intervals import estimate_mean
 from assay.stats.paired_differences import subtract
 
@@ -40,6 +41,7 @@ class Preference:
     p_values: Mapping[str, float | None]
     test: str
     values: Floats = field(repr=False, compare=False)  # the preference of each user
+    corrected_p: float | None = None  # for all candidates (Holm)
 
     @property
     def users(self) -> int:
@@ -54,7 +56,7 @@ class Preference:
     def winner(self) -> str | None:
         """Return the ranker that users are shown to prefer, None if none is."""
         alpha = 1 - self.preference.level
-        if self.p is None or self.p > alpha or not self.preference.value:
+        if self.corrected_p is None or self.corrected_p > alpha or not self.preference.value:
             return None
         return self.candidate if self.preference.value > 0 else self.baseline
 
@@ -70,6 +72,7 @@ class Preference:
             "preference": self.preference.to_dict(),
             "win_share": self.win_share.to_dict(),
             "p": self.p,
+            "corrected_p": self.corrected_p,
             "test": self.test,
             "tests": dict(self.p_values),
             "winner": self.winner(),
@@ -124,6 +127,8 @@ def compare_rankers(
     _, totals = pages.of_users()
     columns = dict(zip(pages.rankers, totals.T, strict=True))
     preferences = [measure_preference(base, columns[base], c, columns[c], test, level) for c in candidates]
+    corrected_ps = holm([preference.p for preference in preferences])
+    preferences = [replace(row, corrected_p=p) for row, p in zip(preferences, corrected_ps, strict=True)]
     return Interleaving(pages.method, pages.rankers, preferences, pages.counts, pages.problems)
 
 
@@ -144,7 +149,7 @@ def measure_preference(
     has_credit = totals > 0
     differences = subtract(candidate_credits[has_credit], baseline_credits[has_credit])
     values = differences / totals[has_credit]
-    ps = {name: float(run(values[:, None])[0]) for name, run in _TESTS.items()} if len(values) else {}
+    p_values = {name: _p_value(run, values) for name, run in _TESTS.items()}
     estimate = estimate_mean(values, level) if len(values) else Estimate(None, None, None, level, 0)
     return Preference(
         baseline=baseline,
@@ -154,12 +159,16 @@ def measure_preference(
         ties=int((values == 0).sum()),
         preference=estimate,
         win_share=_share(estimate),
-        p_values={
-            name: None if ps.get(name, np.nan) != ps.get(name, np.nan) else ps[name] for name in _TESTS
-        },
+        p_values=p_values,
         test=test,
         values=values,
+        corrected_p=p_values[test],
     )
+
+
+def _p_value(test: Callable[..., Floats], values: Floats) -> float | None:
+    p = float(test(values[:, None])[0]) if len(values) else float("nan")
+    return None if np.isnan(p) else p
 
 
 def _share(preference: Estimate) -> Estimate:

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assay.core.arrays import Floats
+from assay.core.arrays import Floats, Ints
 from assay.core.errors import UndecidableError
 from assay.core.events import Events
 from assay.online.interleaving.preference import Interleaving, Preference
 from assay.stats import Estimate
+from assay.stats.distributions import normal_quantile
 from assay.stats.power import POWER
 
 ALPHA = 0.05
 METRICS = ("clicks per query", "queries with a click", "reciprocal rank of the first click")
 _RESAMPLES = 2_000
+_CELLS = 4_000_000  # of a table of resamples and distinct users in memory
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,10 @@ def compare_sensitivity(
     arms = [_user_sums(events, arm, actions) for arm in (preference.baseline, preference.candidate)]
     rng = np.random.default_rng(seed)
     values = _all_values(preference, interleaving.counts["users"])
+    if len(values) < 2:
+        raise UndecidableError(
+            f"--beside-ab: expected two or more users of the interleaving, found {len(values)}"
+        )
     needed = users_needed_interleaved(values)
     resampled = _unsigned(_resample_interleaved(values, rng), float(values.mean()))
     metrics = [
@@ -128,13 +134,7 @@ def _needed(difference: float, variance: float) -> float:
     """Return n such that a difference with an error of √(variance / n) is found with the power (normal)."""
     if difference == 0 or not math.isfinite(difference):
         return math.inf
-    return (_quantile(1 - ALPHA / 2) + _quantile(POWER)) ** 2 * variance / difference**2
-
-
-def _quantile(p: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
+    return (normal_quantile(1 - ALPHA / 2) + normal_quantile(POWER)) ** 2 * variance / difference**2
 
 
 def _ratio(sums: UnitSums) -> tuple[float, float]:
@@ -156,44 +156,60 @@ def _ab_sensitivity(
     sizes = [len(arm.numerator) for arm in (baseline, candidate)]
     error = math.sqrt(before_variance / sizes[0] + after_variance / sizes[1])
     difference, n = after - before, sum(sizes)
-    half = _quantile(0.5 + level / 2) * error
+    half = normal_quantile(0.5 + level / 2) * error
     p = math.erfc(abs(difference) / error / math.sqrt(2)) if error else None
     needed = users_needed_ab(baseline, candidate)
-    resampled = np.array([_resample_ab(baseline, candidate, rng) for _ in range(_RESAMPLES)])
-    with np.errstate(invalid="ignore"):  # if both have another sign, nothing follows
-        times = _unsigned(resampled, difference) / interleaved[1]
+    resampled = _unsigned(_resample_ab(baseline, candidate, rng), difference)
+    own, own_resampled = interleaved
+    with np.errstate(invalid="ignore", divide="ignore"):  # if both have another sign, nothing follows
+        times = resampled / own_resampled
     return ABSensitivity(
         metric,
         Estimate(difference, difference - half, difference + half, level, n),
         p,
-        _users_estimate(needed, resampled, difference, level, n),
-        _interval(needed / interleaved[0], times, level, n),
+        _interval(needed, resampled, level, n),
+        _interval(needed / own if 0 < own < math.inf else math.inf, times, level, n),
     )
 
 
-def _resample_ab(baseline: UnitSums, candidate: UnitSums, rng: np.random.Generator) -> float:
-    """Return the users needed by resampled users, with the sign of the difference."""
-    arms = [_resample(arm, rng) for arm in (baseline, candidate)]
-    return math.copysign(users_needed_ab(*arms), _ratio(arms[1])[0] - _ratio(arms[0])[0])
+def _resample_ab(baseline: UnitSums, candidate: UnitSums, rng: np.random.Generator) -> Floats:
+    """Return the users needed by resampled users, each with the sign of the difference."""
+    (before, before_variance), (after, after_variance) = (_resample(a, rng) for a in (baseline, candidate))
+    return 2 * _needed_signed(after - before, before_variance + after_variance)
 
 
-def _resample(sums: UnitSums, rng: np.random.Generator) -> UnitSums:
-    rows = rng.integers(0, len(sums.numerator), len(sums.numerator))
-    return UnitSums(sums.numerator[rows], sums.denominator[rows])
+def _resample(sums: UnitSums, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return the ratios of resampled users, and the variances of their linearised values."""
+    pairs = np.column_stack((sums.numerator, sums.denominator))
+    distinct, counts = np.unique(pairs, axis=0, return_counts=True)
+    y, d = distinct.T
+    totals = _resampled_totals(np.column_stack((y, d, y * y, y * d, d * d)), counts, rng)
+    ratio = totals[0] / totals[1]
+    squares = totals[2] - 2 * ratio * totals[3] + ratio**2 * totals[4]
+    n = len(pairs)
+    return ratio, np.maximum(squares, 0.0) / (n - 1) / (totals[1] / n) ** 2
 
 
 def _resample_interleaved(values: Floats, rng: np.random.Generator) -> Floats:
-    rows = (rng.integers(0, len(values), len(values)) for _ in range(_RESAMPLES))
-    samples = (values[chosen] for chosen in rows)
-    return np.array([math.copysign(users_needed_interleaved(s), float(s.mean())) for s in samples])
+    distinct, counts = np.unique(values, return_counts=True)
+    total, squares = _resampled_totals(np.column_stack((distinct, distinct**2)), counts, rng)
+    n = len(values)
+    return _needed_signed(total / n, np.maximum(squares - total**2 / n, 0.0) / (n - 1))
 
 
-def _users_estimate(value: float, resampled: Floats, difference: float, level: float, n: int) -> Estimate:
-    """Return a number of users with the interval of its resamples.
+def _resampled_totals(rows: Floats, counts: Ints, rng: np.random.Generator) -> Floats:
+    """Return the sums of each column over resampled users, from the distinct rows and how many have each."""
+    shares, size = counts / counts.sum(), max(_CELLS // len(counts), 1)
+    sizes = [min(size, _RESAMPLES - begin) for begin in range(0, _RESAMPLES, size)]
+    totals = [rng.multinomial(int(counts.sum()), shares, n) @ rows for n in sizes]
+    return np.concatenate(totals).T
 
-    A resample with a difference of the other sign stands for infinitely many users.
-    """
-    return _interval(value, _unsigned(resampled, difference), level, n)
+
+def _needed_signed(difference: Floats, variance: Floats) -> Floats:
+    """Return the users needed, below 0 if the difference is; infinite without a difference."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = _needed(1.0, 1.0) * variance / difference**2
+    return np.copysign(np.where(difference == 0, np.inf, needed), difference)
 
 
 def _unsigned(resampled: Floats, difference: float) -> Floats:
