@@ -10,10 +10,11 @@ from threading import Lock
 NOT_SAMPLED, NOT_IDEMPOTENT = "not sampled", "not idempotent"
 QUEUE_FULL, MEMORY_FULL = "queue full", "memory full"
 REQUEST_TOO_LARGE, ANSWER_TOO_LARGE = "request too large", "answer too large"
-PRIMARY_FAILED, CLOSING, FAULT = "primary failed", "closing", "fault of the shadow"
+PRIMARY_FAILED, CLIENT_LEFT = "primary failed", "client left"
+CLOSING, FAULT, PROCESS_ENDED = "closing", "fault of the shadow", "shadow process ended"
 REASONS = (
     *(NOT_SAMPLED, NOT_IDEMPOTENT, QUEUE_FULL, MEMORY_FULL, REQUEST_TOO_LARGE, ANSWER_TOO_LARGE),
-    *(PRIMARY_FAILED, CLOSING, FAULT),
+    *(PRIMARY_FAILED, CLIENT_LEFT, CLOSING, FAULT, PROCESS_ENDED),
 )
 CHOSEN = (NOT_SAMPLED, NOT_IDEMPOTENT)  # left out by the settings; the others are drops
 
