@@ -19,7 +19,7 @@ _STATES = {
 FAILING = ("Guardrails failing", "Unhealthy", "Goal failing")
 _ADVICE = {
     "Ready to ship": "Every goal and guardrail holds: release the candidate.",
-    "Guardrails failing": "Stop the test, or roll the candidate back: a guardrail is shown to be broken.",
+    "Guardrails failing": "Stop the test, or roll the candidate back: a guardrail is shown to be breached.",
     "Goal failing": "Stop the test: the goal is shown to have got worse.",
     "Unhealthy": "Do not read the metrics: find out why units are missing or in both variants, then repeat.",
     "No data": "Check that the log has this test and both variants.",
@@ -158,13 +158,15 @@ def describe_tests(tests: Sequence[tuple[str, str]]) -> dict[str, str] | None:
     if not tests:
         return None
     failing = [(name, status) for name, status in tests if status in FAILING]
+    listing = "; ".join(f"{name}: {status}" for name, status in failing[:5])
+    if len(failing) > 1:
+        return {"state": "worse", "title": f"{len(failing)} tests need a decision", "evidence": listing}
     if failing:
-        name, status = failing[0]
-        rest = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
-        return {"state": "worse", "title": f"{name}: {status}{rest}", "evidence": advice_of(status)}
+        return {"state": "worse", "title": listing, "evidence": advice_of(failing[0][1])}
     ready = [name for name, status in tests if status == "Ready to ship"]
     if ready:
-        return {"state": "better", "title": f"{', '.join(ready)}: Ready to ship", "evidence": ""}
+        advice = advice_of("Ready to ship")
+        return {"state": "better", "title": f"{', '.join(ready[:5])}: Ready to ship", "evidence": advice}
     noun = "test" if len(tests) == 1 else "tests"
     title = f"{len(tests)} {noun}, none of them failing"
     return {"state": "same", "title": title, "evidence": "; ".join(f"{n}: {s}" for n, s in tests[:5])}

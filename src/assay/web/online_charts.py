@@ -2,50 +2,69 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from assay.views.online_series import TimePoint
 from assay.web.plots import Axis
 
 _LABELS = 8  # at most as many days are named below a chart
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
-@dataclass(frozen=True)
-class TimePoint:
-    """A value at a time, with its interval and n."""
+def share_axis(estimates: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """Return a common axis of relative differences, with zero in the middle.
 
-    label: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int | None = None
-    link: str = ""
+    >>> share_axis([{"value": 0.02, "low": -0.01, "high": 0.05}])
+    (-0.05, 0.05)
+    """
+    ends = sorted(abs(x) for e in estimates for x in (e.get("low"), e.get("high"), e.get("value")) if x)
+    finite = [end for end in ends if math.isfinite(end)]
+    if not finite:
+        return -0.01, 0.01
+    reach = min(finite[-1], 4 * finite[len(finite) // 2])  # one wide interval does not flatten the others
+    end = next((step for step in _STEPS if step >= reach), reach)
+    return -end, end
 
 
-def time_chart(points: Sequence[TimePoint], with_zero: bool = False) -> dict[str, Any]:
-    """Return marks, whiskers and lines of values over time; a missing day or value breaks the line."""
+def time_chart(lines: Mapping[str, Sequence[TimePoint]], with_zero: bool = False) -> dict[str, Any]:
+    """Return marks, whiskers and lines of values over time by name.
+
+    A missing day, a value that is not there and changed data break a line.
+    """
+    points = [point for line in lines.values() for point in line]
     ends = [x for p in points for x in (p.value, p.low, p.high) if x is not None]
     axis = _axis([*ends, 0.0] if with_zero else ends)
-    places = _places([p.label for p in points])
-    marks = [
-        {
-            "point": point,
-            "x": place,
-            "y": _height(axis, point.value),
-            "low": _height(axis, point.low),
-            "high": _height(axis, point.high),
-            "has_label": number % (1 + (len(points) - 1) // _LABELS) == 0,
-        }
-        for number, (point, place) in enumerate(zip(points, places, strict=True))
-    ]
+    labels = list(dict.fromkeys(point.label for point in points))
+    labels = sorted(labels) if len(lines) > 1 else labels
+    places = dict(zip(labels, _places(labels), strict=True))
+    series = [_series(name, line, places, axis, number) for number, (name, line) in enumerate(lines.items())]
+    step = 1 + (len(labels) - 1) // _LABELS
     return {
-        "marks": marks,
-        "lines": _lines(marks),
+        "series": series,
+        "breaks": [mark for one in series[:1] for mark in one["marks"] if mark["point"].break_reason],
+        "labels": [(places[label], label) for label in labels[::step]],
         "ticks": [(_height(axis, tick), tick) for tick in axis.ticks()],
         "zero": _height(axis, 0.0) if axis.low < 0 < axis.high else None,
     }
+
+
+def _series(
+    name: str, line: Sequence[TimePoint], places: Mapping[str, float], axis: Axis, number: int
+) -> dict[str, Any]:
+    marks = [
+        {
+            "point": point,
+            "x": places[point.label],
+            "y": _height(axis, point.value),
+            "low": _height(axis, point.low),
+            "high": _height(axis, point.high),
+        }
+        for point in line
+    ]
+    return {"name": name, "number": number % 6 + 1, "marks": marks, "lines": _lines(marks)}
 
 
 def _axis(values: Sequence[float]) -> Axis:
@@ -59,24 +78,25 @@ def _height(axis: Axis, value: float | None) -> float | None:
 
 
 def _places(labels: Sequence[str]) -> list[float]:
-    """Return where labels lie: by their dates if all have one, else at equal distances."""
+    """Return where labels lie: by the calendar if all are days, else at equal distances."""
     days = [_day(label) for label in labels]
-    numbers = [float(n) for n in range(len(labels))]
-    if all(day is not None for day in days):
-        numbers = [float(day.toordinal()) for day in days if day is not None]
-    first, last = (numbers[0], numbers[-1]) if numbers else (0.0, 1.0)
-    if last <= first:
-        return [50.0] * len(labels) if len(labels) == 1 else _spread(len(labels))
+    if any(day is None for day in days):
+        return _spread(len(labels))
+    numbers = [day.toordinal() for day in days if day is not None]
+    first, last = (min(numbers), max(numbers)) if numbers else (0, 0)
+    if last == first:
+        return _spread(len(labels))
     return [round(2 + 96 * (number - first) / (last - first), 2) for number in numbers]
 
 
 def _spread(count: int) -> list[float]:
-    return [round(2 + 96 * place / (count - 1), 2) for place in range(count)]
+    return [50.0] if count == 1 else [round(2 + 96 * place / (count - 1), 2) for place in range(count)]
 
 
 def _day(label: str) -> date | None:
+    """Return the day that a label is; None for a time."""
     try:
-        return date.fromisoformat(label[:10])
+        return date.fromisoformat(label)
     except ValueError:
         return None
 
@@ -88,7 +108,7 @@ def _lines(marks: Sequence[Mapping[str, Any]]) -> list[str]:
     for mark in marks:
         day = _day(mark["point"].label)
         is_gap = before is not None and day is not None and (day - before).days > 1
-        if mark["y"] is None or is_gap:
+        if mark["y"] is None or is_gap or mark["point"].break_reason:
             lines.append([])
         if mark["y"] is not None:
             lines[-1].append(f"{mark['x']},{mark['y']}")

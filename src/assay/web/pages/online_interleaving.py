@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from assay.core.online_records import INTERLEAVING
@@ -35,9 +36,10 @@ def present(context: Context, value: StoredOnlineRecord, parameters: Interleavin
         "banner": describe_interleaving(body),
         "comparisons": comparisons,
         "tests": body.get("tests") or {},
+        "beside_ab": body.get("beside_ab"),
     }
     name = value.record.name
-    return View(f"Interleaving {name}", f"assay online interleave EVENTS --save {name}", parts)
+    return View(f"Interleaving {name}", f"assay online interleave EVENTS --save {shlex.quote(name)}", parts)
 
 
 PAGES = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from typing import Any
 
 from assay.online.prediction import MeasurePrediction, Prediction
@@ -42,14 +44,14 @@ def present(context: Context, value: PredictionReport, parameters: PredictionPar
         "prediction": prediction,
         "is_empty": not prediction.pairs,
         "banner": _banner(prediction, chosen),
-        "measures": prediction.measures,
+        "measures": sorted(prediction.measures, key=_rank),
         "chosen": chosen,
         "chart": None if chosen is None else _chart(prediction, chosen),
         "rows": [] if chosen is None else _rows(prediction, chosen.measure),
         "best": describe_best(prediction.best) if prediction.best else "",
         "reversals": [
             {
-                "sentence": describe_reversal(test, pairs),
+                "sentence": describe_reversal(test, pairs).removeprefix("warning: "),
                 "id": value.ids.get(test),
                 "test": test,
                 "suspects": [(s.status, describe_suspect(s)) for s in value.suspects.get(test, ())],
@@ -60,8 +62,13 @@ def present(context: Context, value: PredictionReport, parameters: PredictionPar
         "skipped": describe_skips(value),
         "metric": parameters.metric,
     }
-    option = f" --metric {parameters.metric}" if parameters.metric else ""
+    option = f" --metric {shlex.quote(parameters.metric)}" if parameters.metric else ""
     return View("Offline against online", f"assay online predict{option}", parts)
+
+
+def _rank(measure: MeasurePrediction) -> float:
+    """Return a number that puts the highest correlation first and an unknown one last."""
+    return math.inf if measure.spearman.value is None else -measure.spearman.value
 
 
 def _chosen(prediction: Prediction, measure: str) -> MeasurePrediction | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.core.online_records import AB_TEST, OnlineRecord
+from assay.core.online_records import AB_TEST
 from assay.views.online_pages import (
     advice_of,
     describe_evidence,
@@ -17,14 +17,15 @@ from assay.views.online_pages import (
     describe_reasons,
     state_of,
 )
-from assay.web.online_charts import TimePoint, time_chart
+from assay.views.online_series import read_arm_series, read_test_series
+from assay.web.online_charts import share_axis, time_chart
 from assay.web.page import Action, Context, Page, Parameters, View
 from assay.workflows.online_pages import OnlineRecordRequest, StoredOnlineRecord, show_online_record
 from assay.workflows.system_numbers import number_systems
 
 _ROLES = ("goal", "secondary")
 _COPIED = ("metric", "role", "variant", "p", "corrected_p", "method", "reason")
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_GUARDRAIL_WORDS = {"passed": ("better", "holds"), "failed": ("worse", "breached")}
 
 
 class OnlineTestParameters(Parameters):
@@ -46,7 +47,10 @@ def present(context: Context, value: StoredOnlineRecord, parameters: OnlineTestP
     body = value.record.body
     status = str(body.get("status") or "No data")
     srm: Mapping[str, Any] = body.get("srm") or {}
-    rows = [_row(row) for row in body.get("metrics", ())]
+    checks = _checks(body)
+    rows = [
+        _row(row, checks.get((row.get("variant"), row.get("metric")), "")) for row in body.get("metrics", ())
+    ]
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     metric = parameters.metric if parameters.metric in metrics else _main_metric(rows)
     slices = [part for part in body.get("slices", ()) if part.get("metric") == metric]
@@ -74,28 +78,43 @@ def present(context: Context, value: StoredOnlineRecord, parameters: OnlineTestP
         "metrics": metrics,
         "metric": metric,
         "over_time": _over_time(value, metric),
+        "by_variant": _by_variant(body, metric),
+        "variants": list(dict.fromkeys(row["variant"] for row in rows)),
         "novelty": [describe_novelty(c) for c in body.get("novelty", ()) if c.get("metric") == metric],
+        "phases": _phases(body),
         "slices": [{**_row(part), "part": part} for part in slices],
         "slice_axis": share_axis([part.get("relative") or {} for part in slices]),
         "slice_contrasts": [
             describe_heterogeneity(c) for c in body.get("heterogeneity", ()) if c.get("metric") == metric
         ],
     }
-    return View(f"A/B test {value.record.name}", f"assay online ab EVENTS --save {value.record.name}", parts)
+    name = value.record.name
+    return View(f"A/B test {name}", f"assay online ab EVENTS --save {shlex.quote(name)}", parts)
 
 
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _checks(body: Mapping[str, Any]) -> dict[tuple[Any, Any], str]:
+    """Return the status of the check of each variant and metric."""
+    return {
+        (verdict.get("variant"), check.get("metric")): str(check.get("status"))
+        for verdict in body.get("verdicts") or ()
+        for check in verdict.get("checks") or ()
+    }
+
+
+def _row(row: Mapping[str, Any], check: str = "") -> dict[str, Any]:
     """Return one metric of one variant with how it is marked."""
     state = row.get("direction") or "open"
+    words = state
+    if row.get("role") == "guardrail" and check:
+        state, words = _GUARDRAIL_WORDS.get(check, ("open", "open"))
     return {
-        **{
-            key: row.get(key) for key in ("metric", "role", "variant", "p", "corrected_p", "method", "reason")
-        },
+        **{key: row.get(key) for key in _COPIED},
         "control": row.get("control") or {},
         "treatment": row.get("treatment") or {},
         "difference": row.get("difference") or {},
         "relative": row.get("relative") or {},
         "state": state,
+        "words": words,
         "margin": _relative_margin(row),
         "lower_is_better": bool(row.get("lower_is_better")),
     }
@@ -126,21 +145,6 @@ def _groups(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def share_axis(estimates: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """Return a common axis of relative differences, with zero in the middle.
-
-    >>> share_axis([{"value": 0.02, "low": -0.01, "high": 0.05}])
-    (-0.05, 0.05)
-    """
-    ends = sorted(abs(x) for e in estimates for x in (e.get("low"), e.get("high"), e.get("value")) if x)
-    finite = [end for end in ends if math.isfinite(end)]
-    if not finite:
-        return -0.01, 0.01
-    reach = min(finite[-1], 4 * finite[len(finite) // 2])  # one wide interval does not flatten the others
-    end = next((step for step in _STEPS if step >= reach), reach)
-    return -end, end
-
-
 def _ratio_rows(srm: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the units of each variant beside the planned ones, with their shares."""
     observed, expected = srm.get("observed") or {}, srm.get("expected") or {}
@@ -158,38 +162,31 @@ def _ratio_rows(srm: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def _phases(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the units of each variant and their share in each phase; none if the shares did not change."""
+    phases = body.get("phases") or ()
+    if len(phases) < 2:
+        return []
+    rows = []
+    for phase in phases:
+        total = sum(phase["observed"].values())
+        units = {name: (n, n / total if total else None) for name, n in phase["observed"].items()}
+        rows.append({"first": phase["first"], "last": phase["last"], "units": units})
+    return rows
+
+
 def _over_time(value: StoredOnlineRecord, metric: str) -> dict[str, Any] | None:
-    """Return the chart of a metric over time: as it grew, else over saved looks, else day by day."""
-    body = value.record.body
-    for kind, points in (
-        ("growing", _day_points(body.get("over_time", ()), metric)),
-        ("looks", _look_points(value.earlier, metric)),
-        ("days", _day_points(body.get("days", ()), metric)),
-    ):
-        if len(points) > 1:
-            return {"kind": kind, "chart": time_chart(points, with_zero=True), "points": points}
-    return None
+    """Return the chart of the difference over time."""
+    series = read_test_series(value.earlier, metric)
+    if series is None:
+        return None
+    return {"kind": series.kind, "chart": time_chart(series.lines, with_zero=True), "lines": series.lines}
 
 
-def _day_points(rows: Sequence[Mapping[str, Any]], metric: str) -> list[TimePoint]:
-    own = [row for row in rows if row.get("metric") == metric]
-    variants = list(dict.fromkeys(row.get("variant") for row in own))
-    return [_point(str(row.get("value")), row) for row in own if row.get("variant") == variants[0]]
-
-
-def _look_points(records: Sequence[OnlineRecord], metric: str) -> list[TimePoint]:
-    points = []
-    for record in records:
-        rows = [row for row in record.body.get("metrics", ()) if row.get("metric") == metric]
-        if rows:
-            points.append(_point(record.at.isoformat(), rows[0], f"/online/tests/{record.id}"))
-    return points
-
-
-def _point(label: str, row: Mapping[str, Any], link: str = "") -> TimePoint:
-    e = row.get("relative") or {}
-    n = (row.get("difference") or {}).get("n") or e.get("n")
-    return TimePoint(label, e.get("value"), e.get("low"), e.get("high"), n, link)
+def _by_variant(body: Mapping[str, Any], metric: str) -> dict[str, Any] | None:
+    """Return the chart of the metric itself in each variant, of the units that came on each day."""
+    lines = read_arm_series(body, metric)
+    return {"chart": time_chart(lines), "lines": lines} if any(len(p) > 1 for p in lines.values()) else None
 
 
 PAGES = (Page("/online/tests/{test_id:path}", "", "online_test.html", read, present, OnlineTestParameters),)
