@@ -27,6 +27,7 @@ from assay.views.numbers import (
     narrow_notes,
 )
 from assay.views.sections import Section, render_sections
+from assay.views.selection_words import count_noun
 
 FORMATS = ("table", "csv", "md", "html", "latex")
 _METHODS = {
@@ -108,8 +109,8 @@ def describe_preference(preference: Preference) -> str:
     p, pair = preference.corrected_p, f"{preference.baseline} and {preference.candidate}"
     if p is None:
         return (
-            f"{pair}: {format_count(preference.users)} users with a credit are too few to say anything; "
-            "two or more are needed"
+            f"{pair}: expected two or more users with a credit to say anything, found "
+            f"{format_count(preference.users)}"
         )
     winner = preference.winner()
     share = (
@@ -130,8 +131,8 @@ def _notes(interleaving: Interleaving) -> list[str]:
     names = (name.strip() for name in interleaving.method.split(","))
     notes = [_METHODS.get(name, name) for name in names]
     notes.append(
-        f"{format_count(counts['queries'])} interleaved queries of {format_count(counts['users'])} users; "
-        f"{format_count(counts['queries_with_credit'])} of them have a credited click"
+        f"{count_noun(counts['queries'], 'interleaved query')} of {count_noun(counts['users'], 'user')}; "
+        f"with a credited click: {format_count(counts['queries_with_credit'])}"
     )
     preference = interleaving.preferences[0]
     others = ", ".join(
@@ -143,10 +144,11 @@ def _notes(interleaving: Interleaving) -> list[str]:
     )
     if len(interleaving.preferences) > 1:
         notes.append("p is corrected for the number of candidates (Holm)")
-    notes.append(
-        "clicks on documents that the rankers place alike at the top, and on ranks that one ranker fills "
-        "alone, count for neither"
-    )
+    if interleaving.method != "credits":
+        notes.append(
+            "clicks on documents that the rankers place alike at the top, and on ranks that one ranker fills "
+            "alone, count for neither"
+        )
     return notes
 
 
@@ -237,8 +239,7 @@ def _uncredited_notes(credit_by_doc: Mapping[str, Mapping[str, float]]) -> list[
     count = sum(not row for row in credit_by_doc.values())
     if not count:
         return []
-    noun = "document has" if count == 1 else "documents have"
     return [
-        f"{count} {noun} no credit: the rankers place them alike at the top, or one of them fills the rank "
-        "alone"
+        f"{count_noun(count, 'document')} without credit: placed alike at the top, or on a rank "
+        "that one of them fills alone"
     ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from assay.core.errors import FormatError, InputError
 from assay.core.events import Events, Problem
 from assay.core.recorded_run import first_documents
 from assay.datasets import open_run
-from assay.datasets.input_files import InputFile
+from assay.datasets.event_columns import EVENT_COLUMN_NAMES as COLUMN_NAMES
+from assay.datasets.input_files import NOT_UTF8, InputFile
 from assay.datasets.output_files import refuse_inputs_as_outputs
 from assay.datasets.ubi import read_events
 from assay.online.interleaving import METHODS, InterleavedList, interleave
@@ -23,6 +24,7 @@ from assay.online.interleaving.sensitivity import Sensitivity, compare_sensitivi
 from assay.workflows.click_files import write_problems
 
 __all__ = [
+    "COLUMN_NAMES",
     "METHODS",
     "TEST_NAMES",
     "BuildRequest",
@@ -39,6 +41,7 @@ class InterleaveRequest:
     """A log of interleaved lists or a table of credits, and how to analyse it."""
 
     events: Sequence[str]
+    columns: Mapping[str, str] = field(default_factory=dict)  # of another log, by our names
     baseline: str | None = None
     candidate: str | None = None
     experiment: str | None = None  # of a log with the lists of several
@@ -115,7 +118,7 @@ def _read_credits(request: InterleaveRequest) -> tuple[PageCredits, Events | Non
         if request.experiment is not None:
             raise InputError("--experiment chooses lists of a log: leave it out for a table of credits")
         return read_credit_table(sources[0]), None
-    events = read_events(*sources)
+    events = read_events(*sources, columns=request.columns)
     return credit_events(events, request.click_actions, request.experiment), events
 
 
@@ -127,7 +130,7 @@ def _compare_with_ab(
         raise InputError(
             "--beside-ab expects the log of an A/B test beside a table of credits: --beside-ab LOG"
         )
-    others = read_events(*request.beside_ab) if request.beside_ab else events
+    others = read_events(*request.beside_ab, columns=request.columns) if request.beside_ab else events
     assert others is not None
     return compare_sensitivity(
         interleaving, others, request.click_actions, level=request.level, seed=request.seed
@@ -175,12 +178,18 @@ def build_list(request: BuildRequest) -> InterleavedList:
 
 def _read_list(path: str, query: str | None) -> tuple[str, list[str]]:
     """Return a query and its documents, the best first: of a run, or one on each line."""
-    source = InputFile(path)
-    lines = [line.decode("utf-8", "replace").strip() for _, line in source.lines()]
-    documents = [line for line in lines if line]
+    documents = [line for line in _text_lines(InputFile(path)) if line]
     if not any(len(line.split()) > 1 or line[0] in "{[" for line in documents[:1]):
         return query or "", documents
     return _run_list(path, query)
+
+
+def _text_lines(source: InputFile) -> Iterator[str]:
+    for number, line in source.lines():
+        try:
+            yield line.decode().strip()
+        except UnicodeDecodeError:
+            raise FormatError(NOT_UTF8, source.label, number) from None
 
 
 def _run_list(path: str, query: str | None) -> tuple[str, list[str]]:

@@ -6,12 +6,14 @@ import argparse
 from typing import TYPE_CHECKING
 
 from assay.cli import print_notes
+from assay.cli.online.sources import add_columns, column_names
 from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format, add_intervals, add_store
 from assay.core.errors import InputError
 from assay.core.online_records import INTERLEAVING
 from assay.views.interleave import FORMATS, render_interleaving, render_list
 from assay.workflows.interleave import (
+    COLUMN_NAMES,
     METHODS,
     TEST_NAMES,
     BuildRequest,
@@ -68,6 +70,7 @@ def _add_options(part: argparse.ArgumentParser) -> None:
         help="how many users an A/B test of the two rankers needs for the same power, from the log of one, "
         "or from the same log if none is given",
     )
+    add_columns(part)
     part.add_argument(
         "--problems", metavar="FILE", help="write the place of everything that is not credited (CSV)"
     )
@@ -111,6 +114,7 @@ def _interleave(arguments: argparse.Namespace) -> int:
     result = analyse_interleaving(
         InterleaveRequest(
             events=arguments.events,
+            columns=column_names(arguments.column, COLUMN_NAMES),
             baseline=arguments.baseline,
             candidate=arguments.candidate,
             experiment=arguments.experiment,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 
 from assay.core.errors import InputError
 from assay.core.suggestions import did_you_mean
@@ -28,6 +29,11 @@ def add_event_source(part: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--queries-table", metavar="TABLE", help="its table of queries")
     group.add_argument("--events-table", metavar="TABLE", help="its table of events")
+    add_columns(part)
+
+
+def add_columns(part: argparse.ArgumentParser) -> None:
+    """Add the option that names the columns of a log."""
     part.add_argument(
         "--column",
         action="append",
@@ -37,16 +43,21 @@ def add_event_source(part: argparse.ArgumentParser) -> None:
     )
 
 
-def event_source(arguments: argparse.Namespace) -> EventSource:
-    """Return the log that the options name."""
-    names = {**QUERY_COLUMNS, **EVENT_COLUMNS, "hit_ids": ""}
-    columns = {}
-    for text in arguments.column:
+def column_names(texts: Sequence[str], names: Iterable[str]) -> dict[str, str]:
+    """Return the columns of a log by our names."""
+    known, columns = [*names], {}
+    for text in texts:
         name, separator, column = text.partition("=")
-        if not separator or not column or name not in names:
-            hint = did_you_mean(name, names) or f"names: {', '.join(names)}"
+        if not separator or not column or name not in known:
+            hint = did_you_mean(name, known) or f"names: {', '.join(known)}"
             raise InputError(f"--column expects NAME=COLUMN, found {text}; {hint}")
         columns[name] = column
+    return columns
+
+
+def event_source(arguments: argparse.Namespace) -> EventSource:
+    """Return the log that the options name."""
+    columns = column_names(arguments.column, {**QUERY_COLUMNS, **EVENT_COLUMNS, "hit_ids": ""})
     return EventSource(
         paths=arguments.events,
         url=arguments.url,
