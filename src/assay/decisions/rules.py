@@ -44,6 +44,8 @@ class Rule:
         'nDCG@10 not worse by more than 0.02'
         """
         of = f"{self.of:g}" if isinstance(self.of, float) else str(self.of)
+        if self.subject == ONLINE_METRIC and not self.threshold:
+            return f"{of} {'better' if self.condition == 'better_by' else 'not worse'}"
         subject = {"latency": f"latency {of} in ms", "slo_ms": f"share within {of} ms"}.get(self.subject, of)
         threshold = f"{100 * self.threshold:g} %" if self.is_relative else f"{self.threshold:g}"
         return f"{subject} {CONDITIONS[self.condition]} {threshold}"

@@ -12,6 +12,7 @@ from assay.core.errors import FormatError, InputError, first_line
 from assay.online.ab.cells import DAY, Cell, TestSums
 from assay.online.ab.design import MetricColumns
 from assay.online.ab.unit_columns import ChosenColumns, UnitColumns, choose_columns
+from assay.online.ab.unit_values import read_quantiles, refuse_texts
 from assay.stats.moments import Moments
 
 if TYPE_CHECKING:
@@ -30,12 +31,13 @@ _CROSSES = {
 }
 
 
-def sum_units(table: Table, columns: UnitColumns, path: str = "") -> TestSums:
-    """Return the sums of a table with one row for each unit."""
+def sum_units(table: Table, columns: UnitColumns, path: str = "", level: float = 0.95) -> TestSums:
+    """Return the sums of a table with one row for each unit; `level` is that of the quantiles."""
     types = {name: _is_number(kind) for name, kind in table.schema().items()}
-    chosen = choose_columns(types, columns)
     try:
-        return _sum_chosen(table, columns, chosen)
+        chosen = choose_columns(types, columns)
+        refuse_texts(table, chosen.ignored, columns)
+        return _sum_chosen(table, columns, chosen, level)
     except InputError as error:
         raise FormatError(str(error), path) from None
     except Exception as error:  # each database has its own
@@ -46,7 +48,7 @@ def _is_number(kind: Any) -> bool:
     return bool(kind.is_numeric() or kind.is_boolean())
 
 
-def _sum_chosen(table: Table, columns: UnitColumns, chosen: ChosenColumns) -> TestSums:
+def _sum_chosen(table: Table, columns: UnitColumns, chosen: ChosenColumns, level: float) -> TestSums:
     units, excluded = _distinct_units(table, columns)
     metrics = [metric for metric in chosen.metrics if metric.quantile is None]
     keys = {"variant": units[columns.variant].cast("string")}
@@ -64,7 +66,8 @@ def _sum_chosen(table: Table, columns: UnitColumns, chosen: ChosenColumns) -> Te
     rows = [row for row in rows if row["variant"] is not None]
     _check_numbers(rows, metrics, units, columns)
     cells = _read_cells(rows, metrics, len(chosen.groups))
-    return TestSums(cells, tuple(chosen.groups), _notes(chosen), excluded)
+    quantiles = read_quantiles(units, chosen.metrics, columns.variant, level)
+    return TestSums(cells, tuple(chosen.groups), _notes(chosen), excluded, quantiles)
 
 
 def _notes(chosen: ChosenColumns) -> list[str]:
