@@ -94,7 +94,7 @@ def test_pairs_are_added_once_after_the_others(store: Store, project: Annotation
     )
     for _ in range(2):
         project = add_pairs(store.database, project, contents)
-    assert read_pair_ids(store.database, project) == [PAIR, ("q1", "b"), ("q2", "c")]
+    assert read_pair_ids(store.database, project).rows() == [PAIR, ("q1", "b"), ("q2", "c")]
     assert find_pair(store.database, project, "q2", "c") == 2
     assert AnnotationProjects(store).get("decisions").counts["counted"] == 3
-    assert read_project_texts(store.database, project, "query")["q2"] == {"text": "mail"}
+    assert read_project_texts(store.database, project, "query", ["q2", "q9"]) == {"q2": {"text": "mail"}}

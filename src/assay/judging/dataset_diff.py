@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
+
+import polars as pl
 
 from assay.core.judgments import Judgments
 from assay.core.tables import KeyedTable, PairTable
@@ -53,6 +55,33 @@ DatasetDiff = Mapping[str, TableDiff]  # by table: queries, qrels, documents, ju
 _ROLES = ("queries", "qrels", "documents", "judgments")
 
 
+class Keys(Sequence[tuple[str, ...]]):
+    """The rows of a frame of ids as tuples, which are made when they are read: there may be millions."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[str, ...]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[tuple[str, ...]]: ...
+
+    def __getitem__(self, place: int | slice) -> tuple[str, ...] | Sequence[tuple[str, ...]]:
+        return self._frame[place].rows() if isinstance(place, slice) else self._frame.row(place)
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return self._frame.iter_rows()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+
 def diff_datasets(before: Mapping[str, Any], after: Mapping[str, Any]) -> DatasetDiff:
     """Return the differences of each table that either of two evaluation sets has.
 
@@ -62,23 +91,53 @@ def diff_datasets(before: Mapping[str, Any], after: Mapping[str, Any]) -> Datase
     [Change(key=('q', 'a'), field='grade', before=1.0, after=2.0)]
     """
     roles = [role for role in _ROLES if role in before or role in after]
-    return {role: _diff_rows(_rows(before.get(role)), _rows(after.get(role))) for role in roles}
+    return {role: _diff_tables(before.get(role), after.get(role)) for role in roles}
 
 
 _Rows = Mapping[tuple[str, ...], Mapping[str, Any]]
+_Table = KeyedTable | PairTable | Judgments
 
 
-def _rows(table: KeyedTable | PairTable | Judgments | None) -> _Rows:
+def _diff_tables(before: _Table | None, after: _Table | None) -> TableDiff:
+    table = after if before is None else before
+    if isinstance(table, KeyedTable):
+        assert not isinstance(before, PairTable | Judgments)
+        assert not isinstance(after, PairTable | Judgments)
+        return _diff_rows(_rows(before), _rows(after))
+    if isinstance(table, Judgments):
+        return _diff_frames(before, after, table, ("query_id", "doc_id", "judge"), ("grade", "note"))
+    assert table is not None
+    return _diff_frames(before, after, table, ("query_id", "doc_id"), (table.value_column,))
+
+
+def _diff_frames(
+    before: _Table | None, after: _Table | None, kind: _Table, key: tuple[str, ...], fields: tuple[str, ...]
+) -> TableDiff:
+    """Return the difference of two tables of pairs, in columns; a missing one counts as empty."""
+    empty = kind.frame.clear()
+    first, second = (
+        (empty if table is None else table.frame).select(*key, *fields) for table in (before, after)
+    )
+    shared = first.join(second, on=key, how="inner", suffix="_after", maintain_order="left")
+    differs = [pl.col(field).ne_missing(pl.col(f"{field}_after")) for field in fields]
+    rows = shared.filter(pl.any_horizontal(differs))
+    changes = [
+        Change(tuple(row[name] for name in key), field, row[field], row[f"{field}_after"])
+        for row in rows.iter_rows(named=True)
+        for field in fields
+        if row[field] != row[f"{field}_after"]
+    ]
+    added, dropped = (
+        Keys(one.join(other, on=key, how="anti", maintain_order="left").select(key))
+        for one, other in ((second, first), (first, second))
+    )
+    return TableDiff(added, dropped, changes, len(shared) - len(rows))
+
+
+def _rows(table: KeyedTable | None) -> _Rows:
     """Return the fields of each row by its key."""
     if table is None:
         return {}
-    if isinstance(table, Judgments):
-        frame = table.frame.select("query_id", "doc_id", "judge", "grade", "note")
-        return {row[:3]: {"grade": row[3], "note": row[4]} for row in frame.iter_rows()}
-    if isinstance(table, PairTable):
-        nested = table.to_dict()
-        name = table.value_column
-        return {(query, doc): {name: value} for query, docs in nested.items() for doc, value in docs.items()}
     names = [name for name in table.columns if name != table.key]
     columns = [table.columns[name] for name in names]
     values = zip(*columns, strict=True) if columns else ((),) * len(table)

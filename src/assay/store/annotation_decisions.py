@@ -8,11 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from assay.core.errors import InputError
 from assay.judging.annotation.project import COUNTED, AnnotationProject, ProjectPair
 from assay.store.annotation import Fields, ProjectContents, ProjectKind
+from assay.store.annotation_frames import fetch_columns
 from assay.store.annotation_rows import (
     LABELLED,
     append_label,
@@ -23,6 +25,7 @@ from assay.store.annotation_rows import (
 )
 from assay.store.database import Database
 from assay.store.record_rows import insert_missing
+from assay.store.records import batches
 from assay.store.schema import (
     annotation_assignments,
     annotation_labels,
@@ -187,16 +190,22 @@ def read_raters(database: Database, project: AnnotationProject) -> dict[str, int
         return {row[0]: row[1] for row in connection.execute(query.order_by(_assignments.rater))}
 
 
-def read_pair_ids(database: Database, project: AnnotationProject) -> Sequence[tuple[str, str]]:
+def read_pair_ids(database: Database, project: AnnotationProject) -> pl.DataFrame:
     """Return the queries and documents of the counted pairs of a project."""
     query = select(_pairs.query_id, _pairs.doc_id).where(_pairs.record == project.id, _pairs.role == COUNTED)
     with database.read_transaction() as connection:
-        return [(row.query_id, row.doc_id) for row in connection.execute(query)]
+        return fetch_columns(connection, query, {"query_id": pl.String(), "doc_id": pl.String()})
 
 
-def read_project_texts(database: Database, project: AnnotationProject, kind: str) -> dict[str, Fields]:
-    """Return what raters read of all queries, or of all documents, of a project."""
+def read_project_texts(
+    database: Database, project: AnnotationProject, kind: str, ids: Sequence[str]
+) -> dict[str, Fields]:
+    """Return what raters read of some queries, or of some documents, of a project."""
     texts = annotation_texts.c
     query = select(texts.item, texts.fields).where(texts.record == project.id, texts.kind == kind)
     with database.read_transaction() as connection:
-        return {row.item: json.loads(row.fields) for row in connection.execute(query)}
+        return {
+            row.item: json.loads(row.fields)
+            for batch in batches(list(dict.fromkeys(ids)))
+            for row in connection.execute(query.where(texts.item.in_(batch)))
+        }

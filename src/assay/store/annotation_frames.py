@@ -172,12 +172,15 @@ def _known_pairs(state: LabelState, *conditions: ColumnElement[bool]) -> Select[
 
 def _join(connection: Connection, labels: Select[Any], pairs: Select[Any]) -> pl.DataFrame:
     """Return labels with the ids of their pairs; the database reads each table on its own."""
-    frame, known = _fetch(connection, labels, _LABEL_SCHEMA), _fetch(connection, pairs, _PAIR_SCHEMA)
+    frame, known = (
+        fetch_columns(connection, labels, _LABEL_SCHEMA),
+        fetch_columns(connection, pairs, _PAIR_SCHEMA),
+    )
     joined = frame.join(known, on="pair", how="inner", maintain_order="left").sort("number")
     return joined.with_columns(pl.col("shown_at", "at").cast(_TIME))
 
 
-def _fetch(connection: Connection, query: Select[Any], schema: dict[str, Any]) -> pl.DataFrame:
+def fetch_columns(connection: Connection, query: Select[Any], schema: dict[str, Any]) -> pl.DataFrame:
     """Return rows as columns, fetched from the driver in pages: there may be millions."""
     result = connection.execute(query)
     cursor = result.cursor

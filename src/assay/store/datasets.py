@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import polars as pl
 from sqlalchemy import ColumnElement, Connection
 
 from assay.core.errors import InputError, StoreError
@@ -121,17 +123,31 @@ class DatasetVersions:
         """The tables of a version, checked by their digests."""
         return {role: self._read(role, digest) for role, digest in version.digests.items()}
 
+    def unchecked_tables(self, version: DatasetVersion, without: Collection[str]) -> dict[str, DatasetTable]:
+        """The tables of a version but those of some roles; a digest takes longer than all else of a page."""
+        kept = {role: digest for role, digest in version.digests.items() if role not in without}
+        return {role: self._parse(role, digest) for role, digest in kept.items()}
+
+    def count_rows(self, version: DatasetVersion, role: str) -> int:
+        """How many rows a table of a version has; none of them is read."""
+        content = self._store.tables.read(version.digests[role])
+        return int(pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item())
+
     def table(self, version: DatasetVersion, role: str) -> DatasetTable | None:
         """One table of a version, checked by its digest; None if the version has no such table."""
         digest = version.digests.get(role)
         return None if digest is None else self._read(role, digest)
 
     def _read(self, role: str, digest: str) -> DatasetTable:
-        table = table_from_parquet(TABLES[role], self._store.tables.read(digest))
+        table = self._parse(role, digest)
         if table.digest != digest:
             raise StoreError(
                 f"the table {digest} in {self._store.url} is damaged: its content has another digest"
             )
+        return table
+
+    def _parse(self, role: str, digest: str) -> DatasetTable:
+        table = table_from_parquet(TABLES[role], self._store.tables.read(digest))
         assert not isinstance(table, Rankings)
         return table
 

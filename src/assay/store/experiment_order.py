@@ -14,7 +14,7 @@ from assay.evaluation.experiment_fields import ExperimentField
 from assay.store.experiments import ExperimentKind
 from assay.store.filters import parse_filter, refuse_unknown_keys
 from assay.store.records import batches
-from assay.store.schema import attributes, metrics, records, tags
+from assay.store.schema import attributes, links, metrics, records, tags
 from assay.store.store import Store
 
 FIELD_SPACES = ("latency", "figures", "params")
@@ -103,6 +103,18 @@ def count_experiments(store: Store, where: str = "") -> int:
     query = select(func.count()).select_from(records).where(*_conditions(where))
     with store.database.read_transaction() as connection:
         return int(connection.execute(query).scalar_one())
+
+
+def count_uses(store: Store, role: str, digests: Sequence[str]) -> dict[str, int]:
+    """Return how many experiments refer to each of these tables in a role, by digest."""
+    query = (
+        select(links.c.digest, func.count())
+        .join(records, records.c.id == links.c.record)
+        .where(*_conditions(""), links.c.role == role, links.c.digest.in_(digests))
+        .group_by(links.c.digest)
+    )
+    with store.database.read_transaction() as connection:
+        return {digest: int(count) for digest, count in connection.execute(query)}
 
 
 def find_experiment_ids(

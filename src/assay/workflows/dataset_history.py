@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,18 @@ from assay.core.recent_values import RecentValues
 from assay.core.records import DatasetVersion, Experiment
 from assay.core.tables import Qrels, Queries
 from assay.judging.annotation.progress import ProjectProgress
-from assay.judging.dataset_diff import diff_datasets
+from assay.judging.annotation.project import AnnotationProject
+from assay.judging.dataset_diff import TableDiff, diff_datasets
 from assay.stats import Estimate
 from assay.stats.intervals import estimate_mean
 from assay.store.annotation import AnnotationProjects
 from assay.store.annotation_decisions import read_pair_ids
 from assay.store.annotation_labels import read_progress
-from assay.store.datasets import DatasetTable, DatasetVersions
+from assay.store.datasets import TABLES, DatasetTable, DatasetVersions
+from assay.store.experiment_order import count_uses
 from assay.store.store import Store
 from assay.workflows.dataset_check import CheckDatasetRequest, DatasetCheck, check_dataset
-from assay.workflows.dataset_versions import PREFIX, DatasetDifference, open_tables
+from assay.workflows.dataset_versions import PREFIX, DatasetDifference
 from assay.workflows.evaluation_sets import EvaluationSetFiles
 from assay.workflows.stored_runs import has_rankings, read_rankings
 from assay.workflows.stores import open_existing_store
@@ -125,6 +128,8 @@ class DatasetHistory:
 
 
 _checks = RecentValues[DatasetCheck](_KEPT)
+_shares = RecentValues[Estimate | None](500)  # by the digests of the labels and the rankings
+_pool_counts = RecentValues[tuple[int, int]](200)
 _differences = RecentValues[VersionDifference](2)  # with all rows that differ, so only a few
 
 
@@ -164,16 +169,20 @@ def _diff(version: DatasetVersion, request: DatasetHistoryRequest) -> VersionDif
 
 
 def _compare(other: DatasetVersion, version: DatasetVersion, store: str | None) -> VersionDifference:
-    first, before = open_tables(f"{PREFIX}{other.label}", store)
-    second, after = open_tables(f"{PREFIX}{version.label}", store)
-    difference = DatasetDifference(first, second, diff_datasets(before, after), _MOST_ROWS)
+    """Return the difference of two versions; of a table that both have, only the number of rows is read."""
+    with open_existing_store(store) as opened:
+        versions = DatasetVersions(opened)
+        same = {role for role, digest in other.digests.items() if version.digests.get(role) == digest}
+        before, after = (versions.unchecked_tables(one, without=same) for one in (other, version))
+        unchanged = {role: TableDiff([], [], [], versions.count_rows(version, role)) for role in same}
+        texts = _texts_of(versions.table(other, "queries")) | _texts_of(versions.table(version, "queries"))
+    found = {**unchanged, **diff_datasets(before, after)}
+    diff = {role: found[role] for role in TABLES if role in found}
     shown = {
-        key
-        for table in difference.diff.values()
-        for key in (*table.added[:_MOST_ROWS], *table.dropped[:_MOST_ROWS])
+        key for table in diff.values() for key in (*table.added[:_MOST_ROWS], *table.dropped[:_MOST_ROWS])
     }
     grades = _grades_of(before, shown) | _grades_of(after, shown)
-    return VersionDifference(difference, grades, _texts_of(before) | _texts_of(after))
+    return VersionDifference(DatasetDifference(other.label, version.label, diff, _MOST_ROWS), grades, texts)
 
 
 def _grades_of(
@@ -183,15 +192,16 @@ def _grades_of(
     grades: dict[tuple[str, ...], float | None] = {}
     for role, width in (("qrels", 2), ("judgments", 3)):
         table = tables.get(role)
-        if isinstance(table, Qrels | Judgments):
+        wanted = [key for key in keys if len(key) == width]
+        if isinstance(table, Qrels | Judgments) and wanted:
             names = ["query_id", "doc_id", "judge"][:width]
-            rows = table.frame.select(*names, "grade").iter_rows()
-            grades |= {row[:width]: row[width] for row in rows if row[:width] in keys}
+            shown = pl.DataFrame(wanted, schema=dict.fromkeys(names, pl.String), orient="row")
+            rows = table.frame.select(*names, "grade").join(shown, on=names, how="semi").rows()
+            grades |= {row[:width]: row[width] for row in rows}
     return grades
 
 
-def _texts_of(tables: Mapping[str, DatasetTable]) -> dict[str, str]:
-    queries = tables.get("queries")
+def _texts_of(queries: DatasetTable | None) -> dict[str, str]:
     if not isinstance(queries, Queries) or "text" not in queries.columns:
         return {}
     pairs = zip(queries.ids, queries.columns["text"], strict=True)
@@ -200,11 +210,9 @@ def _texts_of(tables: Mapping[str, DatasetTable]) -> dict[str, str]:
 
 def _count_uses(store: Store, versions: Sequence[DatasetVersion]) -> dict[str, int]:
     """Return how many experiments were scored by the labels of each version, by its digest."""
-    used: dict[str, int] = {}
-    for experiment in store.list():
-        digest = experiment.digests.get("qrels", "")
-        used[digest] = used.get(digest, 0) + 1
-    return {version.digest: used.get(version.digests.get("qrels", "-"), 0) for version in versions}
+    digests = {version.digest: version.digests.get("qrels", "") for version in versions}
+    used = count_uses(store, "qrels", list(dict.fromkeys(filter(None, digests.values()))))
+    return {version: used.get(digest, 0) for version, digest in digests.items()}
 
 
 def _measure_coverage(
@@ -212,20 +220,31 @@ def _measure_coverage(
 ) -> list[ExperimentCoverage]:
     """Return the experiments that used a version, or whose kept rankings have queries of this one."""
     labels = {v.digests["qrels"]: v.label for v in reversed(versions) if "qrels" in v.digests}
-    judged = _judged_pairs(store, version)
-    shares: dict[str, Estimate] = {}
+    shares = _judged_shares(store, version)
     rows = []
-    for experiment in store.list(limit=_MOST_EXPERIMENTS):
+    for experiment in store.list(limit=_MOST_EXPERIMENTS, metrics_of=()):
         used = labels.get(experiment.digests.get("qrels", ""))
-        share = None
-        if judged is not None and has_rankings(store, experiment):
-            digest = experiment.digests["rankings"]
-            if digest not in shares:
-                shares[digest] = _judged_share(read_rankings(store, experiment).frame, judged)
-            share = shares[digest]
+        share = shares(experiment)
         if used is not None or (share is not None and share.n):
             rows.append(ExperimentCoverage(experiment, used, share))
     return rows
+
+
+def _judged_shares(store: Store, version: DatasetVersion) -> Callable[[Experiment], Estimate | None]:
+    """Return the share of the top of an experiment that a version has judged, computed once for both."""
+    judged = cache(lambda: _judged_pairs(store, version))
+
+    def read_share(experiment: Experiment) -> Estimate | None:
+        pairs = judged()
+        return None if pairs is None else _judged_share(read_rankings(store, experiment).frame, pairs)
+
+    def share_of(experiment: Experiment) -> Estimate | None:
+        if not has_rankings(store, experiment):
+            return None
+        key = (version.digests.get("qrels"), experiment.digests["rankings"])
+        return _shares.get(key, lambda: read_share(experiment))
+
+    return share_of
 
 
 def _judged_pairs(store: Store, version: DatasetVersion) -> pl.DataFrame | None:
@@ -247,13 +266,23 @@ def _judged_share(rankings: pl.DataFrame, judged: pl.DataFrame) -> Estimate:
 
 def _pools(store: Store, version: DatasetVersion) -> list[DatasetPool]:
     """Return the annotation projects with pairs of the queries of a version."""
-    judged = _judged_pairs(store, version)
-    pairs = set() if judged is None else set(judged.select("query_id", "doc_id").rows())
-    queries = {query for query, _ in pairs}
+    judged = cache(lambda: _judged_pairs(store, version))
     pools = []
     for project in AnnotationProjects(store).find():
-        own = [pair for pair in read_pair_ids(store.database, project) if pair[0] in queries]
-        if own:
-            labelled = sum(pair in pairs for pair in own)
-            pools.append(DatasetPool(read_progress(store.database, project), len(own), labelled))
+        counts = tuple(sorted(project.counts.items()))  # they change when pairs are added
+        key = (store.database.url, project.id, counts, version.digests.get("qrels"))
+        pairs, labelled = _pool_counts.get(key, partial(_count_judged, store, project, judged))
+        if pairs:
+            pools.append(DatasetPool(read_progress(store.database, project), pairs, labelled))
     return pools
+
+
+def _count_judged(
+    store: Store, project: AnnotationProject, read_judged: Callable[[], pl.DataFrame | None]
+) -> tuple[int, int]:
+    """Return how many pairs of a project have a judged query, and how many of them are judged."""
+    judged = read_judged()
+    if judged is None:
+        return 0, 0
+    own = read_pair_ids(store.database, project).join(judged, on="query_id", how="semi")
+    return len(own), len(own.join(judged, on=["query_id", "doc_id"], how="semi"))

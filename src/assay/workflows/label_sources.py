@@ -12,7 +12,7 @@ import polars as pl
 from assay.core.errors import InputError
 from assay.core.judgments import Judgments
 from assay.core.recent_values import RecentValues
-from assay.core.records import DatasetVersion
+from assay.core.records import DatasetVersion, Experiment
 from assay.core.suggestions import did_you_mean
 from assay.core.tables import Qrels, Queries
 from assay.judging.aggregation.adjudicated import PREFIX as ADJUDICATOR
@@ -148,7 +148,7 @@ def _fields_of(frame: pl.DataFrame, key: str, names: Sequence[str]) -> dict[str,
 def read_document_fields(store: Store, source: Source, ids: Sequence[str]) -> dict[str, Fields]:
     """Return title and text of documents: from the source, else from what experiments kept."""
     fields = _own_fields(store, source, "document", ids)
-    for experiment in store.list(limit=_MOST_EXPERIMENTS):
+    for experiment in _newest_experiments(store, ids, fields):
         missing = [doc for doc in ids if doc not in fields]
         collection = experiment.digests.get("documents")
         if missing and collection is not None:
@@ -157,11 +157,17 @@ def read_document_fields(store: Store, source: Source, ids: Sequence[str]) -> di
     return fields
 
 
+def _newest_experiments(store: Store, ids: Sequence[str], fields: Mapping[str, Fields]) -> list[Experiment]:
+    """Return the experiments that may have kept what is missing; none if nothing is."""
+    if all(one in fields for one in ids):
+        return []
+    return store.list(limit=_MOST_EXPERIMENTS, metrics_of=())
+
+
 def _own_fields(store: Store, source: Source, kind: str, ids: Sequence[str]) -> dict[str, Fields]:
     """Return what raters read of some queries or documents of the source."""
     if source.project is not None:
-        texts = read_project_texts(store.database, source.project, kind)
-        return {item: texts[item] for item in ids if item in texts}
+        return read_project_texts(store.database, source.project, kind, ids)
     role, key = ("queries", "query_id") if kind == "query" else ("documents", "doc_id")
     digest = source.version.digests.get(role) if source.version is not None else None
     if digest is None or not store.tables.has(digest):
@@ -173,7 +179,7 @@ def _own_fields(store: Store, source: Source, kind: str, ids: Sequence[str]) -> 
 def read_query_fields(store: Store, source: Source, ids: Sequence[str]) -> dict[str, Fields]:
     """Return the text of queries: from the source, else from what experiments kept."""
     fields = _own_fields(store, source, "query", ids)
-    for experiment in store.list(limit=_MOST_EXPERIMENTS):
+    for experiment in _newest_experiments(store, ids, fields):
         missing = {query for query in ids if query not in fields}
         queries = read_queries(store, experiment) if missing else None
         if queries is not None:
