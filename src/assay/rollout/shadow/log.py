@@ -51,6 +51,11 @@ class ShadowLog:
         self.counts.add_log_dropped()
         return False
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the log cannot take another exchange now."""
+        return self._waiting.full()
+
     def close(self) -> None:
         """Write what waits and the counts; afterwards the file is complete on the disk."""
         if self._is_closed:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 _HEAD = struct.Struct(">III")
+READY = b"ready\n"  # what the shadow process says first, unless it is the text of an error
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -11,14 +12,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from assay.core.errors import AssayError
+from assay.core.errors import InputError
 from assay.rollout.shadow.counts import ShadowCounts
-from assay.rollout.shadow.http.frames import CountsSoFar, MirroredRequest
+from assay.rollout.shadow.http.frames import READY, CountsSoFar, MirroredRequest
 from assay.rollout.shadow.http.settings import MirrorSettings
 
 _MAX_BUFFER = 256 * 1024  # bytes that wait for the socket; one frame may be above
 _COUNTS_SECONDS = 1.0
 _RESTART_SECONDS = 1.0
+_START_SECONDS = 60.0
 _GRACE_SECONDS = 5.0  # beyond the time limits of the calls
 
 
@@ -27,7 +29,7 @@ class _Protocol(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.is_full, self.received = False, bytearray()
-        self.ended = asyncio.Event()
+        self.ended, self.spoke = asyncio.Event(), asyncio.Event()
 
     def pause_writing(self) -> None:
         self.is_full = True
@@ -37,9 +39,11 @@ class _Protocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.received += data
+        self.spoke.set()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.ended.set()
+        self.spoke.set()
 
 
 class ShadowLink:
@@ -48,31 +52,38 @@ class ShadowLink:
     def __init__(self, settings: MirrorSettings, counts: ShadowCounts) -> None:
         self._settings, self._counts = settings, counts
         self._process: subprocess.Popen[bytes] | None = None
-        self._protocol, self._transport = _Protocol(), None
+        self._protocol = _Protocol()
+        self._transport: asyncio.WriteTransport | None = None
         self._counts_before: Mapping[str, Any] = {}  # of earlier shadow processes
+        self._pipe = -1
         self._keeper: asyncio.Task[None] | None = None
-        self._is_closing = False
         self.final: dict[str, Any] = {}  # what the last shadow process counted
         self.restarts = 0
 
-    _transport: asyncio.WriteTransport | None
-
     async def open(self) -> None:
-        """Start the shadow process."""
+        """Start the shadow process; an error if it cannot work."""
         await self._start()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._protocol.spoke.wait(), _START_SECONDS)
+        if not self._protocol.received.startswith(READY):
+            problem = self._protocol.received.decode("utf-8", "replace")
+            await self._end_process()
+            raise InputError(problem or "the shadow process could not be started; its error is above")
         self._keeper = asyncio.create_task(self._keep())
 
     async def _start(self) -> None:
         own, other = socket.socketpair()
+        pipe, self._pipe = os.pipe()  # closed when the mirror ends, however it ends
         with other:
             own.setblocking(False)
             command = [sys.executable, "-m", "assay.rollout.shadow.http.shadow_process"]
             self._process = subprocess.Popen(
-                [*command, str(other.fileno()), self._settings.to_json()],
-                pass_fds=(other.fileno(),),
+                [*command, str(other.fileno()), str(pipe), self._settings.to_json()],
+                pass_fds=(other.fileno(), pipe),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for the mirror alone
             )
+        os.close(pipe)
         loop = asyncio.get_running_loop()
         transport, self._protocol = await loop.create_connection(_Protocol, sock=own)
         transport.set_write_buffer_limits(high=_MAX_BUFFER)
@@ -113,11 +124,16 @@ class ShadowLink:
                     self._send_counts()
                 continue
             await asyncio.sleep(_RESTART_SECONDS)
-            if self._process is not None:
-                self._process.kill()
-                await asyncio.to_thread(self._process.wait)
+            await self._end_process()
             self.restarts += 1
             await self._start()
+
+    async def _end_process(self) -> None:
+        """Make sure that the shadow process whose socket has ended has ended, too."""
+        os.close(self._pipe)
+        if self._process is not None:
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)
 
     async def close(self) -> None:
         """Let the shadow process finish what it has within the time limits, and complete the log."""
@@ -128,13 +144,14 @@ class ShadowLink:
         self._send_counts()
         with suppress(OSError, RuntimeError):  # it has ended by itself
             self._transport.write_eof()
+        os.close(self._pipe)
         grace = 2 * self._settings.limits.timeout + _GRACE_SECONDS
         try:
             await asyncio.wait_for(self._protocol.ended.wait(), grace)
             await asyncio.wait_for(asyncio.to_thread(self._process.wait), grace)
         except TimeoutError:
             self._process.kill()
-            await asyncio.to_thread(self._process.wait)
+            self._process.wait()
         self._transport.close()
         self.final = _parse(bytes(self._protocol.received))
 
@@ -154,10 +171,6 @@ def subtract_counts(after: Mapping[str, Any], before: Mapping[str, Any]) -> dict
 
 def _parse(content: bytes) -> dict[str, Any]:
     try:
-        return dict(json.loads(content))
+        return dict(json.loads(content.removeprefix(READY)))
     except ValueError:
         return {}
-
-
-class ShadowProcessError(AssayError):
-    """The shadow process could not be started."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import h11
 
+from assay.core.errors import AssayError
 from assay.rollout.shadow.counts import (
     ANSWER_TOO_LARGE,
     CLOSING,
@@ -101,6 +102,7 @@ class Mirror:
         self._primary, self._memory = Endpoint(settings.primary), Memory(settings.memory // 2)
         self._random = random.Random(settings.limits.seed)
         self._is_closing = False
+        self.problem = ""  # why it could not start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or start and stop with the server."""
@@ -111,7 +113,12 @@ class Mirror:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        await self.link.open()
+        try:
+            await self.link.open()
+        except AssayError as error:
+            self.problem = str(error)
+            await send({"type": "lifespan.startup.failed", "message": self.problem})
+            return
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self._is_closing = True

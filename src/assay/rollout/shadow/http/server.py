@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from assay.core.errors import InputError
 from assay.rollout.shadow.http.mirror import Mirror
 from assay.rollout.shadow.http.settings import MirrorSettings
 
@@ -41,5 +42,11 @@ def serve_mirror(
     report(f"http://{f'[{address}]' if ':' in address else address}:{bound}")
     try:
         uvicorn.Server(config).run(sockets=[socket])
+    except SystemExit:  # uvicorn ends the process if an application cannot start
+        if not mirror.problem:
+            raise
     finally:
-        finish(mirror)
+        if not mirror.problem:
+            finish(mirror)
+    if mirror.problem:
+        raise InputError(mirror.problem)

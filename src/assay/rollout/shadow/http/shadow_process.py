@@ -1,9 +1,9 @@
 """The process that sends mirrored requests to the candidate, beside the one that serves the primary.
 
-    python -m assay.rollout.shadow.http.shadow_process DESCRIPTOR SETTINGS
+    python -m assay.rollout.shadow.http.shadow_process SOCKET PIPE SETTINGS
 
-It reads frames from the socket of this descriptor, and stops reading while its queue is full. When the
-socket ends it answers what waits, within the time limits, and completes the log.
+It reads frames from the socket of this descriptor, and stops reading while its queue is full. When the pipe
+is closed, by the mirror or by its death, it answers what waits within the time limits and completes the log.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import json
 import signal
 import socket
 import sys
+from contextlib import suppress
 from datetime import datetime
 
-from assay.remote.errors import RemoteError
+from assay.core.errors import AssayError
 from assay.rollout.shadow.http.calls import EndpointCaller, RawAnswer
-from assay.rollout.shadow.http.frames import CountsSoFar, MirroredRequest, read_frame
+from assay.rollout.shadow.http.frames import READY, CountsSoFar, MirroredRequest, read_frame
 from assay.rollout.shadow.http.readings import AnswerReader
 from assay.rollout.shadow.http.settings import MirrorSettings
 from assay.rollout.shadow.log import ShadowLog
@@ -37,24 +38,37 @@ class ShadowProcess:
         self._bytes, self._has_room = 0, asyncio.Event()
         self._has_room.set()
 
-    async def run(self, link: socket.socket) -> None:
+    async def run(self, link: socket.socket, pipe: int) -> None:
         """Work until the mirror ends, then finish within the time limits."""
+        closing = asyncio.Event()
+        asyncio.get_running_loop().add_reader(pipe, closing.set)
         reader, writer = await asyncio.open_connection(sock=link)
+        writer.write(READY)
         workers = [asyncio.create_task(self._work()) for _ in range(self.settings.limits.concurrency)]
-        await self._receive(reader)
-        try:
+        receiver = asyncio.create_task(self._receive(reader))
+        await closing.wait()
+        asyncio.get_running_loop().remove_reader(pipe)
+        with suppress(TimeoutError):
             async with asyncio.timeout(2 * self.settings.limits.timeout):
+                await asyncio.shield(receiver)
                 await self._queue.join()
-        except TimeoutError:
-            pass
         for worker in workers:
             worker.cancel()
         await asyncio.wait(workers)
-        while not self._queue.empty():
-            self._record(self._queue.get_nowait(), NOT_CALLED, None)
+        await self._record_rest(receiver)
         await asyncio.to_thread(self.log.close)
-        writer.write(json.dumps({**self.log.counts.to_dict(), "error": self.log.error}).encode())
-        writer.close()
+        with suppress(ConnectionError):
+            writer.write(json.dumps({**self.log.counts.to_dict(), "error": self.log.error}).encode())
+            writer.close()
+            await writer.wait_closed()
+
+    async def _record_rest(self, receiver: asyncio.Task[None]) -> None:
+        """Log the requests that were not sent to the candidate before the end."""
+        while not (receiver.done() and self._queue.empty()):
+            self._has_room.set()
+            while not self._queue.empty() and not self.log.is_full:
+                self._record(self._queue.get_nowait(), NOT_CALLED, None)
+            await asyncio.sleep(0.001)
 
     async def _receive(self, reader: asyncio.StreamReader) -> None:
         while (frame := await read_frame(reader)) is not None:
@@ -108,16 +122,18 @@ class ShadowProcess:
         )
 
 
-def main(descriptor: str, settings: str) -> None:
-    """Run until the socket ends; Ctrl-C is for the mirror, whose end ends this process."""
+def main(descriptor: str, pipe: str, settings: str) -> None:
+    """Run until the pipe is closed; Ctrl-C is for the mirror, whose end ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     link = socket.socket(fileno=int(descriptor))
+    try:
+        process = ShadowProcess(MirrorSettings.from_json(settings))
+    except AssayError as error:  # the mirror says it
+        link.sendall(str(error).encode())
+        return
     link.setblocking(False)
-    asyncio.run(ShadowProcess(MirrorSettings.from_json(settings)).run(link))
+    asyncio.run(process.run(link, int(pipe)))
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except RemoteError as error:
-        sys.exit(str(error))
+    main(*sys.argv[1:])
