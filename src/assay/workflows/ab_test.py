@@ -13,7 +13,7 @@ from assay.online.ab.analysis import ABTest, analyse_sums
 from assay.online.ab.cells import TestSums, plain_sums
 from assay.online.ab.design import ABDesign, MetricRole
 from assay.online.ab.event_sums import LoggedTest, sum_events
-from assay.online.event_tables import EventTables
+from assay.online.event_tables import EventTables, load_ibis
 from assay.online.measured_metrics import Report
 from assay.online.metrics import Metric, MetricSettings, parse_metric
 from assay.online.metrics.built_in import SLO_MS
@@ -55,6 +55,7 @@ class ABRequest:
     uses_past: bool = False
     settings: MetricSettings = DEFAULT_SETTINGS
     slo_ms: float = SLO_MS
+    is_past: bool = False  # traffic before a test: variants are not told apart
     project: str | None = None  # None: the assay.toml of this folder, if there is one
 
 
@@ -77,6 +78,10 @@ def analyse_ab_test(request: ABRequest, report: Report = lambda step: None) -> A
 def read_test_sums(request: ABRequest, report: Report = lambda step: None) -> SummedTest:
     """Return the sums of a test, whatever its data are."""
     settings = read_ab_settings(request.options, request.project)
+    if not request.source.events.paths and request.source.events.url is None:
+        raise InputError(
+            "expected a log of events, a table of units (unit_id, variant, METRIC…) or a table of sums (JSON)"
+        )
     with ExitStack() as stack:
         if list(request.source.events.paths) == ["-"]:
             path = copy_standard_input()
@@ -91,6 +96,8 @@ def read_test_sums(request: ABRequest, report: Report = lambda step: None) -> Su
         table = open_units(request.source, settings.columns)
         if table is not None:
             _refuse_event_options(request)
+            if request.is_past:
+                table = table.mutate(**{settings.columns.variant: load_ibis().literal("all")})
             level = settings.design.level
             return SummedTest(
                 read_units(table, settings.columns, request.source.name, level), settings.design
@@ -137,6 +144,10 @@ def _sum_log(request: ABRequest, settings: ABSettings, report: Report) -> Summed
         raise InputError(f"{', '.join(said)} is for a table of units, found a log of events")
     report("reading the log")
     tables = open_event_tables(request.source.events)
+    if request.is_past:
+        null = load_ibis().null("string")
+        everyone = tables.queries.mutate(variant=load_ibis().literal("all"), experiment_id=null)
+        tables = replace(tables, queries=everyone)
     metrics = _choose_metrics(request, settings, tables)
     design = _design_of_log(settings, metrics)
     report("summing the metrics of each unit")
