@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ibis.expr.types import Table
 
 COMPLETION = "completion"
+_CENSORED = Metric(
+    "censored_clicks", "clicks without a dwell time", lambda t: t.censored_clicks, is_per_unit=True
+)
 Report = Callable[[str], None]  # receives what is computed next
 
 
@@ -89,13 +92,14 @@ def measure_metrics(
     queries = UnitQueries(tables, metrics, by, unit, settings, profile)
     facts = queries.facts.select(queries.columns)
     report("joining the events of each query")
-    facts = facts.cache() if by or settings.winsorise else facts
+    is_kept = bool(by) or settings.winsorise is not None  # what is read once needs no table of its own
+    facts = facts.cache() if is_kept else facts
     caps: dict[str, float] = {}
     if settings.winsorise is not None:
         cut, caps = winsorise(metrics, facts, settings.winsorise)
         queries = replace(queries, metrics=cut)
     report("summing the metrics of each unit")
-    (whole,) = _measure(queries, facts, (), level)
+    (whole,) = _measure(_with_censored(queries), facts, (), level, None if is_kept else queries)
     unlogged = {
         metric.name for metric in metrics if metric.name == COMPLETION and not whole.moments[metric.name].sum
     }
@@ -105,20 +109,20 @@ def measure_metrics(
         parts = _measure(queries, facts, (column,), level)
         parts = [replace(part, estimates=_undefine(part.estimates, unlogged)) for part in parts]
         slices += _sorted_slices(parts, column)
-    extra = {"censored_clicks": _count_censored(queries, facts)} if _has_dwell(metrics) else {}
+    extra = _count_censored(whole)
     return OnlineMetrics(
         metrics,
-        _undefine(whole.estimates, unlogged),
+        _undefine({metric.name: whole.estimates[metric.name] for metric in metrics}, unlogged),
         {**counts, "units": whole.units, **extra},
         (*tables.problems, *_unit_problems(tables, profile, unit)),
         slices,
-        whole.moments,
+        {name: moments for name, moments in whole.moments.items() if name != _CENSORED.name},
         unit,
         settings,
         level,
         caps,
         {
-            **_reasons(whole.estimates),
+            **_reasons({metric.name: whole.estimates[metric.name] for metric in metrics}),
             **whole.reasons,
             **dict.fromkeys(unlogged, "the log has no such action"),
         },
@@ -136,8 +140,17 @@ class _Measured:
     reasons: Mapping[str, str]
 
 
-def _measure(queries: UnitQueries, facts: Table, by: Sequence[str], level: float) -> list[_Measured]:
-    quantiles = unit_quantiles(facts, queries.metrics, by, level)
+def _measure(
+    queries: UnitQueries,
+    facts: Table,
+    by: Sequence[str],
+    level: float,
+    of_quantiles: UnitQueries | None = None,
+) -> list[_Measured]:
+    """Return the metrics of each slice; the facts `of_quantiles` are read several times, and are few."""
+    asked = [metric for metric in queries.metrics if metric.quantile is not None]
+    read = facts if of_quantiles is None else replace(of_quantiles, metrics=asked).facts
+    quantiles = unit_quantiles(read, asked, by, level)
     by_name = {metric.name: metric for metric in queries.metrics}
     measured = []
     for part in unit_moments(queries.unit_table(by, facts), queries.metrics, by):
@@ -193,13 +206,15 @@ def count_log(tables: EventTables, profile: LogProfile) -> dict[str, int]:
     return counts
 
 
-def _has_dwell(metrics: Sequence[Metric]) -> bool:
-    return any("dwell_clicks" in metric.facts for metric in metrics)
+def _with_censored(queries: UnitQueries) -> UnitQueries:
+    """Return the metrics with the number of clicks that have no next event or query in their session."""
+    has_dwell = any("dwell_clicks" in metric.facts for metric in queries.metrics)
+    return replace(queries, metrics=[*queries.metrics, _CENSORED]) if has_dwell else queries
 
 
-def _count_censored(queries: UnitQueries, facts: Table) -> int:
-    """Return how many clicks have no next event or query in their session."""
-    return int(fetch_row(facts.aggregate(n=facts.censored_clicks.sum()))["n"] or 0)
+def _count_censored(whole: _Measured) -> dict[str, int]:
+    moments = whole.moments.get(_CENSORED.name)
+    return {} if moments is None else {_CENSORED.name: int(moments.sum)}
 
 
 def _unit_problems(tables: EventTables, profile: LogProfile, unit: str) -> list[Problem]:

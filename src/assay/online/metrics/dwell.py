@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.online.event_tables import EventTables, load_ibis
 from assay.online.metrics.metric import MetricSettings
-from assay.online.metrics.sessions import LogProfile, activity, elapsed_seconds
+from assay.online.metrics.sessions import IN_ORDER, LogProfile, activity, elapsed_seconds
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -16,7 +16,7 @@ def add_dwell(facts: Table, tables: EventTables, settings: MetricSettings, profi
     """Return the facts with the dwell of the clicks of each query; the last of a session is censored."""
     ibis = load_ibis()
     rows = activity(tables, profile, settings)
-    order = ibis.window(group_by="timeline", order_by=["at", "tie"])
+    order = ibis.window(group_by="timeline", order_by=IN_ORDER)
     rows = rows.mutate(next_at=rows["at"].lead().over(order))
     clicks = rows.filter(rows.is_click, rows.query_id.notnull())
     seconds = elapsed_seconds(clicks["at"], clicks.next_at)

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
 
 
+IN_ORDER = ("at", "step", "query_id")  # of the activity on a timeline
+
+
 class LogProfile(NamedTuple):
     """How many queries and events have the ids that sessions are told by."""
 
@@ -97,11 +100,11 @@ def _split_sessions(tables: EventTables, settings: MetricSettings, profile: LogP
     ibis = load_ibis()
     rows = activity(tables, profile, settings)
     rows = rows.filter(rows.is_split)
-    order = ibis.window(group_by="timeline", order_by=["at", "tie"])
+    order = ibis.window(group_by="timeline", order_by=IN_ORDER)
     rows = rows.mutate(previous=rows["at"].lag().over(order))
     gap = elapsed_seconds(rows.previous, rows["at"])
     rows = rows.mutate(start=(gap <= settings.idle_minutes * 60).coalesce(False).ifelse(0, 1))
-    so_far = ibis.cumulative_window(group_by="timeline", order_by=["at", "tie"])
+    so_far = ibis.cumulative_window(group_by="timeline", order_by=IN_ORDER)
     rows = rows.mutate(number=rows.start.sum().over(so_far))
     rows = rows.filter(rows.is_query)
     return rows.select(
@@ -113,7 +116,7 @@ def _split_sessions(tables: EventTables, settings: MetricSettings, profile: LogP
 def activity(tables: EventTables, profile: LogProfile, settings: MetricSettings) -> Table:
     """Return every query and event with a time and the timeline it is on: a session, else a client.
 
-    `tie` orders what happened at the same time: queries, other events, clicks.
+    What happened at the same time is ordered by `step`: queries, other events, clicks.
     """
     ibis = load_ibis()
     queries, events = tables.queries, _located_events(tables, profile)
@@ -122,9 +125,8 @@ def activity(tables: EventTables, profile: LogProfile, settings: MetricSettings)
         query_id=queries.query_id,
         is_query=ibis.literal(True),
         is_click=ibis.literal(False),
-        tie=ibis.literal("0 ") + queries.query_id,
+        step=ibis.literal(0, "int8"),
     )
-    is_click = events.action.isin(settings.clicks).coalesce(False)
     done = events.filter(~events.is_repeated.coalesce(False))
     is_click = done.action.isin(settings.clicks).coalesce(False)
     acted = done.select(
@@ -132,7 +134,7 @@ def activity(tables: EventTables, profile: LogProfile, settings: MetricSettings)
         query_id=done.query_id,
         is_query=ibis.literal(False),
         is_click=is_click,
-        tie=is_click.ifelse("2 ", "1 ") + done.query_id.coalesce(""),
+        step=is_click.ifelse(2, 1).cast("int8"),
     )
     rows = asked.union(acted)
     return rows.filter(rows["at"].notnull(), rows.timeline.notnull())
