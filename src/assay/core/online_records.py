@@ -1,4 +1,4 @@
-"""Records of what was measured online: A/B tests, interleaving and online metrics."""
+"""Records of what was measured online: A/B tests, interleaving, online metrics and shadow reports."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 AB_TEST, INTERLEAVING, ONLINE_METRICS = "ab_test", "interleaving", "online_metrics"
+SHADOW = "shadow"
 BASELINE, CANDIDATE, DATASET = "baseline", "candidate", "dataset"  # roles of links
 CLICKS = "clicks"  # the role of the table of clicks by query
 
@@ -17,7 +18,7 @@ class OnlineRecord:
     """The result of one command over events, and the offline evidence that it belongs to."""
 
     name: str
-    kind: str  # AB_TEST, INTERLEAVING or ONLINE_METRICS
+    kind: str  # AB_TEST, INTERLEAVING, ONLINE_METRICS or SHADOW
     body: Mapping[str, Any]  # the JSON of the command
     links: Mapping[str, str] = field(default_factory=dict)
     """The ids of the offline experiments, the digest of the dataset version and of tables, by role."""

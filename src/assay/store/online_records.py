@@ -10,6 +10,8 @@ from sqlalchemy import ColumnElement, Connection
 from assay.core.online_records import OnlineRecord
 from assay.store.records import KIND_PREFIX, Record, kind_condition
 
+_NOUNS = {"ab_test": "A/B test", "online_metrics": "record of online metrics", "shadow": "shadow report"}
+
 
 @dataclass(frozen=True)
 class OnlineRecordKind:
@@ -20,7 +22,7 @@ class OnlineRecordKind:
     @property
     def noun(self) -> str:
         """The name of the kind in messages."""
-        return {"ab_test": "A/B test", "online_metrics": "record of online metrics"}.get(self.kind, self.kind)
+        return _NOUNS.get(self.kind, self.kind)
 
     def condition(self) -> ColumnElement[bool]:
         """Records of this kind."""

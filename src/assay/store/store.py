@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 from sqlalchemy import ColumnElement, false, insert, select
 
 from assay.core.errors import InputError, StoreError
-from assay.core.online_records import AB_TEST, INTERLEAVING, ONLINE_METRICS, OnlineRecord
+from assay.core.online_records import AB_TEST, INTERLEAVING, ONLINE_METRICS, SHADOW, OnlineRecord
 from assay.core.records import Experiment
 from assay.core.tables import Scores
 from assay.remote.redaction import redact_url
@@ -162,6 +162,10 @@ class Store:
         """Save the JSON of online metrics with its links by role, and return its id."""
         return self._save_online(OnlineRecord(name, ONLINE_METRICS, body, links))
 
+    def save_shadow_report(self, name: str, body: Mapping[str, Any], links: Mapping[str, str]) -> str:
+        """Save the JSON of a shadow report with its links by role, and return its id."""
+        return self._save_online(OnlineRecord(name, SHADOW, body, links))
+
     def ab_tests(self) -> Sequence[OnlineRecord]:
         """The A/B tests, the newest first."""
         return self.records(OnlineRecordKind(AB_TEST)).find()
@@ -173,6 +177,10 @@ class Store:
     def online_metrics(self) -> Sequence[OnlineRecord]:
         """The records of online metrics, the newest first."""
         return self.records(OnlineRecordKind(ONLINE_METRICS)).find()
+
+    def shadow_reports(self) -> Sequence[OnlineRecord]:
+        """The shadow reports, the newest first."""
+        return self.records(OnlineRecordKind(SHADOW)).find()
 
     def _save_online(self, record: OnlineRecord) -> str:
         saved = replace(record, id=new_id())

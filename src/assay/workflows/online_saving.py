@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.errors import InputError
-from assay.core.online_records import AB_TEST, BASELINE, CANDIDATE, DATASET, INTERLEAVING, ONLINE_METRICS
+from assay.core.online_records import (
+    AB_TEST,
+    BASELINE,
+    CANDIDATE,
+    DATASET,
+    INTERLEAVING,
+    ONLINE_METRICS,
+    SHADOW,
+)
 from assay.core.records import Experiment
 from assay.store.datasets import DatasetVersions
 from assay.store.store import Store
@@ -45,12 +53,13 @@ def check_online_saving(request: SaveOnlineRequest) -> None:
 
 
 def save_online(kind: str, body: Mapping[str, Any], request: SaveOnlineRequest) -> SavedExperiment:
-    """Save the JSON of an A/B test, an interleaving or online metrics."""
+    """Save the JSON of an A/B test, an interleaving, online metrics or a shadow report."""
     with Store(store_url(request.store, request.project)) as store:
         save = {
             AB_TEST: store.save_ab_test,
             INTERLEAVING: store.save_interleaving,
             ONLINE_METRICS: store.save_online_metrics,
+            SHADOW: store.save_shadow_report,
         }[kind]
         links = {**_links(store, request), **request.tables}
         return SavedExperiment(request.name, save(request.name, body, links), store.url)
