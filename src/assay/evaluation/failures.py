@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.core.arrays import Floats
 from assay.core.errors import InputError, MeasureError, UndecidableError
+from assay.core.progress import report_step
 from assay.core.score_order import ScoreOrder
 from assay.core.tables import Documents, Qrels, Queries, Run
 from assay.evaluation.causes import CAUSES, MOSTLY_UNJUDGED, Evidence, diagnose
@@ -195,7 +196,10 @@ def failures(
     exact_matches = None if exact is None else _match_exact(qrels, exact, queries, order)
     cases = FailureCases(scope, qrels, matches, values, _query_texts(queries, qrels), exact_matches)
     labels, rows = _slice_labels(evaluation), _worst_first(scope, values)
-    failing = [_build_failure(cases, row, qrels.query_ids[row], labels[row]) for row in rows]
+    failing = []
+    for place, row in enumerate(rows):
+        report_step("failing queries diagnosed", place, len(rows))
+        failing.append(_build_failure(cases, row, qrels.query_ids[row], labels[row]))
     return Failures(evaluation, scope, failing, cases, _undetectable_causes(cases, matches, exact))
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
+from assay.core.progress import report_step
 from assay.judging.annotation.project import AnnotationProject
 from assay.store.annotation_rows import LABELLED
 from assay.store.database import Database
@@ -185,9 +186,11 @@ def fetch_columns(connection: Connection, query: Select[Any], schema: dict[str, 
     result = connection.execute(query)
     cursor = result.cursor
     assert cursor is not None
-    frames = [pl.DataFrame(schema=schema)]
+    frames, count = [pl.DataFrame(schema=schema)], 0
     while rows := cursor.fetchmany(_PAGE_SIZE):
         columns = zip(schema.items(), zip(*rows, strict=True), strict=True)
         frames.append(pl.DataFrame([pl.Series(name, values, dtype) for (name, dtype), values in columns]))
+        count += len(rows)
+        report_step("rows of labels and pairs read", count)
     result.close()
     return pl.concat(frames)

@@ -19,18 +19,22 @@ from assay.web.body_limit import BodyLimit
 from assay.web.error_pages import error_response
 from assay.web.exports import Table, csv_response, export_parameters, table_of_page, without_table
 from assay.web.headers import SecurityHeaders
-from assay.web.page import Action, Page, PageModule
+from assay.web.long_reads import LongRead, LongReads
+from assay.web.page import Action, Context, Page, PageModule, View
 from assay.web.pages import MODULES
 from assay.web.rendering import render
 
 _STATIC = Path(__file__).parent / "static"
 
 
-def create_app(access: Access, modules: Sequence[PageModule] = MODULES) -> FastAPI:
-    """Return the application over one store."""
+def create_app(
+    access: Access, modules: Sequence[PageModule] = MODULES, patience: float | None = None
+) -> FastAPI:
+    """Return the application over one store; after `patience` seconds a long page says how far it is."""
     app = FastAPI(title="Assay", version=__version__, docs_url=None, redoc_url=None)
     pages = [page for module in modules for page in module.PAGES]
     app.state.access = access
+    app.state.long_reads = LongReads(patience)
     app.state.navigation = [page for page in pages if page.label]
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     for page in pages:
@@ -50,7 +54,9 @@ def _add_page(app: FastAPI, page: Page) -> None:
 
     def show(request: Request, values: Annotated[Any, Query()]) -> Response:
         context = context_of(request, page.role)
-        value = page.read(context, _with_path(request, values))
+        value = _read_page(request, page, context, _with_path(request, values))
+        if isinstance(value, LongRead):
+            return _waiting_response(request, page, value)
         view = page.present(context, value, _with_path(request, values))
         return HTMLResponse(_render_page(request, page, view, values))
 
@@ -62,8 +68,10 @@ def _add_page(app: FastAPI, page: Page) -> None:
         context, own = context_of(request, page.role), without_table(values, parameters)
         if page.export is not None and not values.table:
             return csv_response(Table(*page.export(context, _with_path(request, own))), request.url.path)
-        shown = show(request, own)
-        return csv_response(table_of_page(bytes(shown.body).decode(), values.table), request.url.path)
+        value = page.read(context, _with_path(request, own))
+        view = page.present(context, value, _with_path(request, own))
+        shown = _render_page(request, page, view, own)
+        return csv_response(table_of_page(shown, values.table), request.url.path)
 
     for function in (show, data):
         function.__annotations__["values"] = Annotated[parameters, Query()]
@@ -76,14 +84,36 @@ def _add_page(app: FastAPI, page: Page) -> None:
     app.get(page.path, name=name, response_class=HTMLResponse, dependencies=checks)(show)
 
 
+def _read_page(request: Request, page: Page, context: Context, values: Any) -> Any:
+    """Return what a page shows, or the read of it if that takes long."""
+    if not page.is_long:
+        return page.read(context, values)
+    reads: LongReads = request.app.state.long_reads
+    key = (request.url.path, request.url.query, context.user, context.role)
+    return reads.get(key, lambda: page.read(context, values))
+
+
+def _waiting_response(request: Request, page: Page, read: LongRead) -> Response:
+    """Return a page that asks again after a second; in the place of a part, the part asks again."""
+    is_part = "hx-request" in request.headers
+    address = f"{request.url.path}?{request.url.query}"
+    view = View(page.label or "One moment")
+    text = _render_page(
+        request, page, view, None, "waiting.html", read=read, is_part=is_part, address=address
+    )
+    return HTMLResponse(text, 202)
+
+
 def _with_path(request: Request, values: Any) -> Any:
     """Return the parameters with those that are part of the path."""
     return values.model_copy(update=dict(request.path_params)) if request.path_params else values
 
 
-def _render_page(request: Request, page: Page, view: Any, values: Any) -> str:
+def _render_page(
+    request: Request, page: Page, view: View, values: Any, template: str = "", **parts: Any
+) -> str:
     return render(
-        page.template,
+        template or page.template,
         page=page,
         view=view,
         values=values,
@@ -92,6 +122,7 @@ def _render_page(request: Request, page: Page, view: Any, values: Any) -> str:
         context=context_of(request, page.role),
         access=request.app.state.access,
         csrf=request.app.state.access.csrf_token(request),
+        **parts,
     )
 
 

@@ -69,6 +69,7 @@ class Page:
     key: str = ""  # pressed after G, it opens the page
     export: Callable[[Context, Any], tuple[Sequence[str], Sequence[Sequence[str]]]] | None = None
     """The head and the rows of the first table in full, if the page shows only a part of it."""
+    is_long: bool = False  # whether `read`, which changes nothing, can take seconds for the first time
 
     @property
     def json_path(self) -> str:

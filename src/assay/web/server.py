@@ -13,6 +13,7 @@ import uvicorn
 from assay.core.errors import InputError, MissingExtraError
 from assay.web.access import Access
 from assay.web.app import create_app
+from assay.web.long_reads import PATIENCE
 from assay.workflows.accounts import list_people
 from assay.workflows.bench_folders import name_benches
 from assay.workflows.serve_settings import (
@@ -70,7 +71,7 @@ class ServeRequest:
 
 def serve(request: ServeRequest, report: Callable[[str], None]) -> None:
     """Serve the pages until the process is stopped; `report` is called with the address."""
-    app = create_app(_access(request))
+    app = create_app(_access(request), patience=PATIENCE)
     proxies = list(request.settings.trusted_proxies)
     config = uvicorn.Config(
         app,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import polars as pl
 
 from assay.core.errors import InputError, UndecidableError
 from assay.core.rankings import Rankings
+from assay.core.recent_values import RecentValues
 from assay.core.records import Experiment
 from assay.core.tables import Documents, Qrels, Queries, Run
 from assay.evaluation.failures import DEFAULT_TOP, Failure, Failures, failures
@@ -19,7 +19,6 @@ from assay.measures import Measure, parse
 from assay.store.rankings import read_qrels, read_queries, read_rankings, read_texts
 from assay.store.store import Store
 from assay.views.failures import failures_dict
-from assay.workflows.store_location import store_url
 from assay.workflows.stored_losses import read_losses
 from assay.workflows.stores import open_existing_store
 
@@ -88,15 +87,21 @@ class _KeptTables:
     unread: int
 
 
+_tables = RecentValues[_KeptTables](2)  # by the database and the digests
+_failures = RecentValues[Failures](8)
+
+
 def find_stored_failures(request: StoredFailuresRequest) -> StoredFailures | NoExperiment:
     """Return the failing queries of an experiment with their causes."""
     with open_existing_store(request.store) as store:
-        listed = [e for e in store.list(limit=_LISTED * 4) if "rankings" in e.digests][:_LISTED]
+        listed = [e for e in store.list(limit=_LISTED * 4, metrics_of=()) if "rankings" in e.digests][
+            :_LISTED
+        ]
         if not request.experiment and not listed:
             return NoExperiment()
-        experiment = store.get(request.experiment) if request.experiment else listed[0]
-        digests = tuple(sorted(experiment.digests.items()))
-        tables = _read_tables(store_url(request.store), experiment.id, digests)
+        experiment = store.get(request.experiment or listed[0].id)
+        key = (store.database.url, tuple(sorted(experiment.digests.items())))
+        tables = _tables.get(key, lambda: _read_tables(store, experiment))
         losses = read_losses(store, experiment)
     missing = _missing_tables(tables)
     if tables.rankings is None or tables.qrels is None:
@@ -109,7 +114,8 @@ def find_stored_failures(request: StoredFailuresRequest) -> StoredFailures | NoE
             f"{measure} needs more documents than are kept of {experiment.name} ({experiment.id}): "
             f"choose {', '.join(measures)}"
         )
-    result = _diagnose(_Key(tables, experiment.id), measure, request.below, tuple(columns))
+    diagnosis = (*key, experiment.id, measure, request.below)
+    result = _failures.get(diagnosis, lambda: _diagnose(tables, experiment, measure, request.below, columns))
     return StoredFailures(
         experiment,
         listed,
@@ -123,14 +129,11 @@ def find_stored_failures(request: StoredFailuresRequest) -> StoredFailures | NoE
     )
 
 
-@lru_cache(maxsize=4)
-def _read_tables(url: str, experiment_id: str, digests: tuple[tuple[str, str], ...]) -> _KeptTables:
+def _read_tables(store: Store, experiment: Experiment) -> _KeptTables:
     """Return the tables of an experiment, which never change."""
-    with open_existing_store(url) as store:
-        experiment = store.get(experiment_id)
-        rankings, qrels = read_rankings(store, experiment), read_qrels(store, experiment)
-        documents, unread = _read_documents(store, experiment, rankings, qrels)
-        return _KeptTables(rankings, qrels, read_queries(store, experiment), documents, unread)
+    rankings, qrels = read_rankings(store, experiment), read_qrels(store, experiment)
+    documents, unread = _read_documents(store, experiment, rankings, qrels)
+    return _KeptTables(rankings, qrels, read_queries(store, experiment), documents, unread)
 
 
 def _read_documents(
@@ -196,24 +199,11 @@ def _kept_depth(rankings: Rankings) -> int:
     return most if isinstance(most, int) else 0
 
 
-class _Key:
-    """The tables of one experiment, equal if the experiment is: failures are computed once for it."""
-
-    def __init__(self, tables: _KeptTables, experiment: str) -> None:
-        self.tables, self.experiment = tables, experiment
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.tables is self.tables
-
-    def __hash__(self) -> int:
-        return id(self.tables)
-
-
-@lru_cache(maxsize=8)
-def _diagnose(key: _Key, measure: str, below: float, columns: tuple[str, ...]) -> Failures:
-    tables = key.tables
+def _diagnose(
+    tables: _KeptTables, experiment: Experiment, measure: str, below: float, columns: Sequence[str]
+) -> Failures:
     assert tables.rankings is not None
-    run = Run(tables.rankings.to_dict(), name=key.experiment)
+    run = Run(tables.rankings.to_dict(), name=experiment.id)
     depth = max(parse(measure).depth or DEFAULT_TOP, _kept_depth(tables.rankings))
     return failures(
         tables.qrels,

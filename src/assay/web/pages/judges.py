@@ -209,5 +209,5 @@ def _create(context: Context, form: NextForm) -> Result:
     return Result(f"/annotate/{quote(project.name, safe='')}", "project created", {"project": project.name})
 
 
-PAGES = (Page("/judges", "Judges", "judges.html", read, present, JudgesParameters, key="J"),)
+PAGES = (Page("/judges", "Judges", "judges.html", read, present, JudgesParameters, key="J", is_long=True),)
 ACTIONS = (Action("/judges/next", NextForm, _create),)
