@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from assay.judging.annotation.arrangement import arrange_pairs
-from assay.judging.annotation.assignments import WAITING, Assignment, NoAssignment
+from assay.judging.annotation.assignments import WAITING, Assignment, NoAssignment, QueryAssignment
 from assay.judging.annotation.project import AnnotationProject, Grade, ProjectPair
 from assay.store.annotation import AnnotationProjects, ProjectContents
 from assay.store.annotation_queue import AnnotationQueue
@@ -69,6 +69,13 @@ def shown(queue: AnnotationQueue, rater: str = "ann") -> Assignment:
     return assignment
 
 
+def shown_query(queue: AnnotationQueue, rater: str = "ann", after: int | None = None) -> QueryAssignment:
+    """The pairs of a query that a rater is given at once."""
+    answer = queue.query_assignment(rater, after)
+    assert isinstance(answer, QueryAssignment), answer
+    return answer
+
+
 def missing(queue: AnnotationQueue, rater: str = "ann") -> str:
     """The reason why a rater is given nothing."""
     assignment = queue.next_assignment(rater)
@@ -97,7 +104,8 @@ def rate(url: str, name: str, raters: str, seed: str) -> None:
             with Store(url) as store:
                 os.write(ready_end, b".")
                 os.read(start, 1)  # until all have opened the store
-                _rate_until_done(store, name, f"rater{number}", random.Random(f"{seed} {number}"))
+                by_query = number % 4 == 0
+                _rate_until_done(store, name, f"rater{number}", random.Random(f"{seed} {number}"), by_query)
             os._exit(0)
         children.append(child)
     for _ in children:
@@ -107,13 +115,15 @@ def rate(url: str, name: str, raters: str, seed: str) -> None:
     sys.exit(0 if codes == [0] * len(codes) else f"raters ended with {codes}")
 
 
-def _rate_until_done(store: Store, name: str, rater: str, rng: random.Random) -> None:
+def _rate_until_done(store: Store, name: str, rater: str, rng: random.Random, by_query: bool) -> None:
     queue = AnnotationQueue(store.database, AnnotationProjects(store).get(name))
     while True:
-        assignment = queue.next_assignment(rater)
-        if isinstance(assignment, Assignment):
-            _act(queue, rater, assignment.pair, rng)
-        elif assignment.reason != WAITING:
+        answer = queue.query_assignment(rater) if by_query else queue.next_assignment(rater)
+        if isinstance(answer, QueryAssignment):
+            answer = rng.choice([one.assignment for one in answer.pairs if not one.is_judged])
+        if isinstance(answer, Assignment):
+            _act(queue, rater, answer.pair, rng)
+        elif answer.reason != WAITING:
             return
         time.sleep(rng.uniform(0, 0.03))
 

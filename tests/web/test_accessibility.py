@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.web.axe import violations
-from tests.web.browser import open_browser, serve
+from tests.web.browser import serve
 from tests.web.dashboards import create_annotation_project, save_experiments
 from tests.web.trials import save_known_trials
 
@@ -32,12 +32,6 @@ PAGES = (
     "/no-such-page",
 )
 _VIEWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1440, "light"), (390, "dark"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

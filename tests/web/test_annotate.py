@@ -66,6 +66,27 @@ def test_a_pair_is_set_aside_skipped_and_taken_back(client: TestClient) -> None:
     assert pair_of(client) == second
 
 
+def test_one_query_at_once_goes_on_after_the_pair_that_was_judged(client: TestClient) -> None:
+    turn = client.get("/annotate/shop.json", params={"rater": "rater 1", "by": "query"}).json()
+    first, second = (pair["pair"] for pair in turn["pairs"])
+    form = {"rater": "rater 1", "by": "query", "pair": str(first), "grade": "2"}
+    page = client.post("/annotate/shop/grade", data=form)
+    assert str(page.url).endswith(f"/annotate/shop?rater=rater+1&by=query&after={first}")
+    assert f'data-pair="{second}" aria-current="true"' in page.text
+    assert "1 of 2 judged" in page.text
+
+
+def test_a_long_document_among_others_is_cut_and_says_so(tmp_path: Path) -> None:
+    store = save_experiments(tmp_path)
+    (tmp_path / "documents.jsonl").write_text(
+        "".join(f'{{"_id": "{d}", "title": "Title {d}", "text": "{"word " * 2000}"}}\n' for d in "abx")
+    )
+    create_annotation_project(tmp_path, store)
+    page = open_dashboard(store).get("/annotate/shop", params={"rater": "rater 1", "by": "query"}).text
+    assert page.count("5,000 more characters") == 2
+    assert page.count("word") == 2 * (56 + 1000)
+
+
 def test_a_grade_that_the_project_does_not_have_is_refused(client: TestClient) -> None:
     form = {"rater": "rater 1", "pair": str(pair_of(client)), "grade": "7"}
     response = client.post("/annotate/shop/grade", data=form)

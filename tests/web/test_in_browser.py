@@ -1,6 +1,5 @@
 """The main job of each page in a real browser, by keyboard where people use it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -8,14 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from assay.workflows.annotation import project_judgments
-from tests.web.browser import open_browser, serve
 from tests.web.dashboards import create_annotation_project, save_experiments
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -24,25 +16,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = save_experiments(folder)
     create_annotation_project(folder, store)
     return store
-
-
-@pytest.fixture(scope="module")
-def address(store: Path) -> Iterator[str]:
-    with serve(store) as address:
-        yield address
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page whose scripts must not fail."""
-    errors: list[str] = []
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    yield page
-    context.close()
-    assert errors == []
 
 
 def test_two_raters_judge_a_queue_by_keyboard_at_once(

@@ -1,6 +1,5 @@
 """Datasets, Agreement and Judges in a real browser."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,16 +8,9 @@ from playwright.sync_api import Browser, Page, expect
 from assay.workflows.annotation import ProjectRequest, progress, project_judgments
 from assay.workflows.dataset_versions import ListDatasetsRequest, list_datasets
 from tests.web.axe import violations
-from tests.web.browser import open_browser, serve
 from tests.web.labels import save_labels, save_second_version
 
 _SETS = "/judges?human=dataset:people%23rater+1&model=dataset:model&by=category"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -27,25 +19,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = save_labels(folder)
     save_second_version(folder, store)
     return store
-
-
-@pytest.fixture(scope="module")
-def address(store: Path) -> Iterator[str]:
-    with serve(store) as address:
-        yield address
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page whose scripts must not fail."""
-    errors: list[str] = []
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    yield page
-    context.close()
-    assert errors == []
 
 
 def test_a_difference_is_opened_from_the_list_by_keyboard(page: Page, address: str) -> None:

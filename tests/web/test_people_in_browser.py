@@ -10,14 +10,8 @@ from assay.store.store import Store
 from assay.web.page import Role
 from assay.workflows.accounts import list_people
 from tests.web.axe import violations
-from tests.web.browser import open_browser, serve
+from tests.web.browser import serve
 from tests.web.teams import NAMES, PASSWORD, add_accounts
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -13,17 +13,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from assay.store.jobs import Jobs
 from assay.store.store import Store
-from tests.web.browser import open_browser, serve
+from tests.web.browser import serve
 from tests.web.dashboards import save_experiments
 from tests.web.slow_project import QUERIES, speed_up, write_slow_project
 
 WAIT = 30_000  # milliseconds, for a machine that does much else
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from assay.workflows.annotation import (
     CannotRateRequest,
     CreateProjectRequest,
     ListProjectsRequest,
+    NextQueryRequest,
     PairRequest,
     ProjectRequest,
     RaterRequest,
@@ -30,6 +31,7 @@ from assay.workflows.annotation import (
     leave,
     list_projects,
     next_assignment,
+    next_query,
     progress,
     project_judgments,
     reopen_project,
@@ -214,6 +216,21 @@ def test_a_page_can_skip_set_aside_undo_and_leave() -> None:
     assert undo(ann) == second.pair
     leave(ann)
     assert len(given_pairs(ann)) == 3
+
+
+def test_all_documents_of_a_query_are_one_turn() -> None:
+    ann = NextQueryRequest(**vars(create()))
+    turn = next_query(ann)
+    assert turn.assignment is not None
+    assert {pair.assignment.query_id for pair in turn.pairs} == {turn.assignment.query_id}
+    for pair in turn.pairs:
+        save_label(SaveLabelRequest(name="shop", rater="ann", pair=pair.assignment.pair, grade=1))
+    others = next_query(ann)
+    assert len(turn.pairs) + len(others.pairs) == 3
+    plain = others.to_dict()
+    assert [pair["grade"] for pair in plain["pairs"]] == [None] * len(others.pairs)
+    close_project(ProjectRequest(name="shop"))
+    assert next_query(ann).to_dict()["refusal"]["reason"] == "closed"
 
 
 def test_a_project_without_labels_has_no_judgments() -> None:

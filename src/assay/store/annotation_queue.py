@@ -6,8 +6,7 @@ that is shown is held for its rater until a time; judged and held together never
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
@@ -26,6 +25,8 @@ from assay.judging.annotation.assignments import (
     WAITING,
     Assignment,
     NoAssignment,
+    QueryAssignment,
+    QueryPair,
     SavedLabel,
 )
 from assay.judging.annotation.project import COUNTED, GOLD, TRAINING, AnnotationProject
@@ -45,6 +46,7 @@ from assay.store.annotation_rows import (
     to_microseconds,
     used_places,
 )
+from assay.store.annotation_shown import hold_pairs, read_assignments
 from assay.store.database import Database
 from assay.store.schema import (
     annotation_assignments,
@@ -52,10 +54,11 @@ from assay.store.schema import (
     annotation_pairs,
     annotation_projects,
     annotation_raters,
-    annotation_texts,
 )
 
 _pairs, _assignments, _labels = annotation_pairs.c, annotation_assignments.c, annotation_labels.c
+
+_MOST_AT_ONCE = 50  # pairs of one query that are held for a rater, and as many that are judged
 
 
 def _utc_now() -> datetime:
@@ -84,6 +87,19 @@ class AnnotationQueue:
                 return refusal
             number = turn.choose()
             return turn.missing_reason() if number is None else turn.show(number)
+
+    def query_assignment(self, rater: str, after: int | None = None) -> QueryAssignment | NoAssignment:
+        """Return the pairs of one query that the rater judges at once, with those that it has judged.
+
+        The query is that of the next pair. All its free pairs are held for the rater; the current one is
+        the first that is not judged after the pair `after`, if that is of the same query.
+        """
+        with self._transaction(rater) as turn:
+            refusal = turn.refusal()
+            if refusal is not None:
+                return refusal
+            number = turn.choose()
+            return turn.missing_reason() if number is None else turn.show_query(number, after)
 
     def save_label(self, rater: str, pair: int, grade: float, note: str = "") -> SavedLabel:
         """Save the grade of a pair that the rater was given; a later one takes the place of the earlier."""
@@ -202,12 +218,15 @@ class _Turn:
         return self.connection.execute(query.limit(1)).scalar()
 
     def _open_pair(self) -> int | None:
-        """Return the pair that the rater was shown and did not judge, unless others have taken it."""
-        number = self._scalar(select(_assignments.pair).where(self._own(OPEN)))
-        if number is None or self._has_room(number):
-            return number  # type: ignore[no-any-return]
-        self.release()
-        return None
+        """Return the pair that was shown last of those that are not judged, unless others have taken it."""
+        used = used_places(self.project.id, _pairs.number, self.now, self.rater).scalar_subquery()
+        query = (
+            select(_pairs.number)
+            .join(annotation_assignments, _joins_pair())
+            .where(self._own(OPEN), (_pairs.role != COUNTED) | (used < self.project.per_pair))
+            .order_by(_assignments.shown_at.desc(), _pairs.number)
+        )
+        return self._scalar(query)  # type: ignore[no-any-return]
 
     def _has_room(self, number: int) -> bool:
         """Return whether a label of this rater for a pair does not exceed the quota."""
@@ -293,26 +312,57 @@ class _Turn:
 
     def show(self, number: int) -> Assignment:
         """Hold a pair for the rater, and return what to read of it."""
-        expires_at = self.now + round(self.project.lease_minutes * 60e6)
-        times = {"shown_at": self.now, "expires_at": expires_at}
-        place_label(self.connection, (self.project.id, number, self.rater), state=OPEN, label=None, **times)
-        row = self.connection.execute(select(annotation_pairs).where(self._is_pair(number))).one()
-        return Assignment(
-            number,
-            row.query_id,
-            row.doc_id,
-            self._fields("query", row.query_id),
-            self._fields("document", row.doc_id),
-            row.role == TRAINING,
-            from_microseconds(self.now),
-            from_microseconds(expires_at),
-        )
+        return self._show_all([number])[0]
 
-    def _fields(self, kind: str, item: str) -> dict[str, str]:
-        texts = annotation_texts.c
-        owner = (texts.record == self.project.id) & (texts.kind == kind) & (texts.item == item)
-        body = self._scalar(select(texts.fields).where(owner))
-        return {} if body is None else dict(json.loads(body))
+    def _show_all(self, numbers: Sequence[int]) -> list[Assignment]:
+        expires_at = self.now + round(self.project.lease_minutes * 60e6)
+        hold_pairs(self.connection, (self.project.id, self.rater), numbers, self.now, expires_at)
+        return read_assignments(self.connection, self.project.id, numbers, self.now, expires_at)
+
+    def show_query(self, number: int, after: int | None) -> QueryAssignment:
+        """Hold a pair and the free ones of its query, in the order of the project."""
+        row = self.connection.execute(select(annotation_pairs).where(self._is_pair(number))).one()
+        if row.role == TRAINING:
+            assignment = self.show(number)
+            return QueryAssignment(assignment, (QueryPair(assignment),))
+        numbers = {number, *self._free_of_query(number, row.query_id)}
+        free = {one.pair: one for one in self._show_all(sorted(numbers))}
+        pairs = [*self._judged_of_query(row.query_id), *map(QueryPair, free.values())]
+        start = after if after is not None and row.query_id == self._query_of(after) else number - 1
+        current = next((pair for pair in free if pair > start), number)
+        return QueryAssignment(free[current], tuple(sorted(pairs, key=lambda pair: pair.assignment.pair)))
+
+    def _query_of(self, number: int) -> str | None:
+        return self._scalar(select(_pairs.query_id).where(self._is_pair(number)))  # type: ignore[no-any-return]
+
+    def _free_of_query(self, number: int, query_id: str) -> list[int]:
+        """Return the pairs of a query that can be held; those set aside only if the pair itself is one."""
+        is_later = self._own(LATER) & (_assignments.pair == number)
+        had = [LABELLED, SKIPPED, LATER]
+        if self.connection.execute(select(_assignments.pair).where(is_later)).first() is not None:
+            had.remove(LATER)
+        own = exists().where(self._own(*had), _assignments.pair == _pairs.number)
+        of_query = (
+            select(_pairs.number)
+            .where(_pairs.record == self.project.id, _pairs.query_id == query_id, ~own)
+            .where((_pairs.role == GOLD) | _pairs.number.in_(self._pairs_with_room()))
+            .order_by(_pairs.number)
+        )
+        return list(self.connection.execute(of_query.limit(_MOST_AT_ONCE)).scalars())
+
+    def _judged_of_query(self, query_id: str) -> list[QueryPair]:
+        """Return the pairs of a query that the rater has judged, with their grades."""
+        query = (
+            select(_assignments.pair, _labels.grade, _labels.action)
+            .join(annotation_labels, _is_valid_label())
+            .join(annotation_pairs, _joins_pair())
+            .where(self._own(LABELLED), _pairs.query_id == query_id, _pairs.role != TRAINING)
+            .order_by(_labels.number.desc())
+            .limit(_MOST_AT_ONCE)
+        )
+        rows = {row.pair: row for row in self.connection.execute(query)}
+        assignments = read_assignments(self.connection, self.project.id, list(rows), self.now, self.now)
+        return [QueryPair(a, rows[a.pair].grade, rows[a.pair].action != "grade") for a in assignments]
 
     def _assignment(self, number: int) -> Row[Any]:
         """Return the row of a pair that the rater was given; InputError if it was not, or is lost."""
@@ -365,10 +415,7 @@ class _Turn:
         """Take back the last action of the rater."""
         query = (
             select(_assignments.pair)
-            .join(
-                annotation_labels,
-                (_labels.record == _assignments.record) & (_labels.number == _assignments.label),
-            )
+            .join(annotation_labels, _is_valid_label())
             .where(self._own(LABELLED, SKIPPED, LATER), _labels.source == "")
             .order_by(_labels.number.desc())
         )
@@ -378,7 +425,6 @@ class _Turn:
                 f"{self.rater} has done nothing in project {self.project.name} that can be undone"
             )
         row = self._assignment(number)
-        self.release()
         self._append(number, "undo", None)
         self.show(number)
         if row.state == LABELLED:
@@ -392,6 +438,10 @@ class _Turn:
 
 def _first(numbers: Iterable[int | None]) -> int | None:
     return next((number for number in numbers if number is not None), None)
+
+
+def _is_valid_label() -> ColumnElement[bool]:
+    return (_labels.record == _assignments.record) & (_labels.number == _assignments.label)
 
 
 def _joins_pair() -> ColumnElement[bool]:

@@ -18,7 +18,7 @@ from assay.core.judgments import Judgments
 from assay.core.recent_values import RecentValues
 from assay.datasets import read
 from assay.judging.annotation.arrangement import arrange_pairs
-from assay.judging.annotation.assignments import Assignment, NoAssignment, SavedLabel
+from assay.judging.annotation.assignments import Assignment, NoAssignment, QueryPair, SavedLabel
 from assay.judging.annotation.progress import ProjectProgress
 from assay.judging.annotation.project import (
     COUNTED,
@@ -187,11 +187,13 @@ class RaterTurn:
     wanted: int
     assignment: Assignment | None
     refusal: NoAssignment | None  # why there is no assignment
+    pairs: tuple[QueryPair, ...] = ()  # of the query, if all of it is judged at once
 
     def to_dict(self) -> dict[str, Any]:
         """Return the turn as plain data."""
         parts = {name: value and value.to_dict() for name, value in self._parts().items()}
-        return {**vars(self), "grades": [grade.to_dict() for grade in self.grades], **parts}
+        lists = {name: [one.to_dict() for one in getattr(self, name)] for name in ("grades", "pairs")}
+        return {**vars(self), **lists, **parts}
 
     def _parts(self) -> dict[str, Assignment | NoAssignment | None]:
         return {"assignment": self.assignment, "refusal": self.refusal}
@@ -207,18 +209,41 @@ def next_assignment(request: RaterRequest) -> RaterTurn:
     """Return the pair that a rater judges next, or why there is none."""
     with _open_queue(request) as queue:
         task = queue.next_assignment(request.rater)
-        judged, labels = queue.count_labels(request.rater)
-        project = queue.project
+        return _turn(queue, request.rater, task)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextQueryRequest(RaterRequest):
+    """A rater who judges all pairs of a query at once, and the pair after which to go on."""
+
+    after: int | None = None  # None: the first that is not judged
+
+
+def next_query(request: NextQueryRequest) -> RaterTurn:
+    """Return the pairs of the query that a rater judges next, or why there is none."""
+    with _open_queue(request) as queue:
+        answer = queue.query_assignment(request.rater, request.after)
+        if isinstance(answer, NoAssignment):
+            return _turn(queue, request.rater, answer)
+        return _turn(queue, request.rater, answer.current, answer.pairs)
+
+
+def _turn(
+    queue: AnnotationQueue, rater: str, task: Assignment | NoAssignment, pairs: tuple[QueryPair, ...] = ()
+) -> RaterTurn:
+    judged, labels = queue.count_labels(rater)
+    project = queue.project
     return RaterTurn(
         name=project.name,
         grades=project.grades,
         guidelines=project.guidelines,
-        rater=request.rater,
+        rater=rater,
         judged=judged,
         labels=labels,
         wanted=project.counts.get(COUNTED, 0) * project.per_pair,
         assignment=task if isinstance(task, Assignment) else None,
         refusal=task if isinstance(task, NoAssignment) else None,
+        pairs=pairs,
     )
 
 

@@ -30,6 +30,32 @@ class Assignment:
 
 
 @dataclass(frozen=True)
+class QueryPair:
+    """A pair among those of one query, and how the rater has judged it."""
+
+    assignment: Assignment
+    grade: float | None = None  # None: not judged, or not rateable
+    is_unrateable: bool = False
+
+    @property
+    def is_judged(self) -> bool:
+        """Return whether the rater has judged the pair."""
+        return self.is_unrateable or self.grade is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of the pair."""
+        return {**self.assignment.to_dict(), "grade": self.grade, "is_unrateable": self.is_unrateable}
+
+
+@dataclass(frozen=True)
+class QueryAssignment:
+    """The pairs of one query that a rater judges at once."""
+
+    current: Assignment  # the one to judge next
+    pairs: tuple[QueryPair, ...]
+
+
+@dataclass(frozen=True)
 class NoAssignment:
     """Why a rater is given no pair."""
 

@@ -1,4 +1,4 @@
-// Keys, the theme, rows that are moved through, and what is ticked. Every page is readable without it.
+// What keys do, the theme, rows that are moved through, and what is ticked. Every page is readable without it.
 const root = document.documentElement;
 const byId = (id) => document.getElementById(id);
 
@@ -92,21 +92,25 @@ const actions = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isTyping(event) || document.querySelector("dialog[open]")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (isGoing) {
     isGoing = false;
     document.querySelector(`nav a[data-go="${CSS.escape(event.key.toLowerCase())}"]`)?.click();
     return;
   }
-  const own = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  const name = nameOf(event.key.length === 1 ? event.key.toLowerCase() : event.key);
+  const own = document.querySelector(`[data-key="${CSS.escape(name)}"]`);
   if (own) {
     event.preventDefault();
-    own.click();
+    if (!event.repeat) own.click();
     return;
   }
-  if (event.key.toLowerCase() === "g" && !document.querySelector("[data-own-keys]")) { isGoing = true; return; }
-  const action = actions[event.key] ?? actions[event.key.toLowerCase()];
-  const isControl = event.key === "Enter" && event.target.matches("a, button");
+  const isControl = event.key === "Enter" && event.target.matches("a, button, summary");
+  const press = new CustomEvent("assay:key", { detail: name, cancelable: true });
+  if (!isControl && !document.dispatchEvent(press)) { event.preventDefault(); return; }
+  if (name === "g" && !document.querySelector("[data-own-keys]")) { isGoing = true; return; }
+  const action = actions[name];
   if (action && !isControl) { event.preventDefault(); action(); }
 });
 
