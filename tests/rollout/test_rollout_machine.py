@@ -33,6 +33,7 @@ STEPS = DEFAULT_STEPS
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LEGAL = {  # what each command may do, written down a second time: by state, the states after it
     "advance": {"running": {"running", "released"}},
+    "approve": {"running": {"running"}, "held": {"held"}},
     "hold": {"running": {"held"}, "held": {"held"}},
     "resume": {"held": {"running"}, "running": {"running"}},
     "rollback": {

@@ -59,7 +59,7 @@ class TrafficSplit:
 
     >>> split = TrafficSplit("new-ranker", coverage=0.1)
     >>> split.assign("user-25")
-    Assignment(arm='control', reason='outside the coverage')
+    Assignment(arm='control', reason='assigned')
     """
 
     name: str

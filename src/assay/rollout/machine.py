@@ -12,7 +12,7 @@ from assay.core.errors import InputError
 STATES = ("running", "held", "released", "reverted", "abandoned")
 LIVE = ("running", "held")
 STAGES = ("gate", "shadow", "ab", "ramp", "full")
-ACTIONS = ("start", "advance", "hold", "resume", "rollback", "abandon")
+ACTIONS = ("start", "advance", "approve", "hold", "resume", "rollback", "abandon")
 
 
 class NotAllowedError(InputError):
@@ -26,7 +26,8 @@ class Step(NamedTuple):
     coverage: float = 0.0
     min_days: float = 0.0
     min_units: int = 0  # in each arm; of a shadow step: compared requests
-    needs_approval: bool = False
+    needs_approval: bool = False  # to enter it
+    max_days: float = 0.0  # after which a step whose goals are not shown is held; 0: none
 
     @property
     def label(self) -> str:
@@ -112,10 +113,24 @@ class Rollout:
         return coverage(self.position, self.steps)
 
     @property
+    def moves_here(self) -> tuple[Transition, ...]:
+        """The transitions since it came to its step, that one first."""
+        return tuple(t for t in self.transitions if t.after.step == self.position.step)
+
+    @property
     def entered_at(self) -> datetime:
         """When it came to its step."""
-        here = [t for t in self.transitions if t.after.step == self.position.step]
-        return here[0].at
+        return self.moves_here[0].at
+
+    @property
+    def approvers(self) -> frozenset[str]:
+        """Who approved the next step while it was at this one."""
+        return frozenset(t.actor for t in self.moves_here if t.action == "approve")
+
+    def entered(self, stage: str) -> datetime | None:
+        """When it first came to a stage; None: it has not."""
+        moves = (t.at for t in self.transitions if self.steps[t.after.step].stage == stage)
+        return next(moves, None)
 
 
 def move(position: Position | None, action: str, steps: Sequence[Step]) -> Position | None:
@@ -138,6 +153,8 @@ def move(position: Position | None, action: str, steps: Sequence[Step]) -> Posit
         )
     if action == "advance":
         return _advance(position, steps)
+    if action == "approve":
+        return position
     return Position(_TARGET[action], position.step)
 
 
@@ -149,6 +166,7 @@ def _advance(position: Position, steps: Sequence[Step]) -> Position:
 _TARGET = {"hold": "held", "resume": "running", "rollback": "reverted", "abandon": "abandoned"}
 _ALLOWED = {
     "advance": ("running",),
+    "approve": ("running", "held"),
     "hold": ("running",),
     "resume": ("held",),
     "rollback": ("running", "held", "released"),

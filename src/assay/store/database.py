@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from assay.core.errors import InputError, MissingExtraError, StoreError
 from assay.remote.redaction import redact_url
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 _BUSY_TIMEOUT_MS = 60_000  # how long a writer waits for another
 _POSTGRES_TIMEOUTS = {
     "connect_timeout": 10,
@@ -101,11 +101,13 @@ def _engine(url: str) -> Engine:
         import psycopg  # noqa: F401
     except ImportError:
         raise MissingExtraError("psycopg", "a store in PostgreSQL", "postgres") from None
-    return create_engine(add_driver(url), pool_pre_ping=True, connect_args=_POSTGRES_TIMEOUTS)
+    return create_engine(
+        add_driver(url), pool_pre_ping=True, max_overflow=-1, connect_args=_POSTGRES_TIMEOUTS
+    )
 
 
 def _sqlite(url: str) -> Engine:
-    engine = create_engine(url)
+    engine = create_engine(url, max_overflow=-1)  # threads share it in a server
 
     @event.listens_for(engine, "connect")
     def configure(connection, _):  # type: ignore[no-untyped-def]

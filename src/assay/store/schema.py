@@ -285,6 +285,20 @@ rollout_transitions = Table(  # the moves of each; rows are only added
     Index("rollout_transitions_by_time", "at"),
 )
 
+webhook_deliveries = Table(  # attempts to tell an address of a move of a rollout
+    "webhook_deliveries",
+    metadata,
+    Column("rollout", String(64), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),  # of the transition
+    Column("url", String(512), primary_key=True),
+    Column("attempts", Integer, nullable=False),
+    Column(
+        "next_at", BigInteger, nullable=False
+    ),  # not before; while one is under way, when it may be taken over
+    Column("delivered_at", BigInteger),
+    Column("error", Text, nullable=False),
+)
+
 SHARED_TABLES = (  # whose rows belong to no single record
     document_texts,
     system_numbers,
@@ -294,5 +308,6 @@ SHARED_TABLES = (  # whose rows belong to no single record
     saved_filters,
     rollouts,
     rollout_transitions,
+    webhook_deliveries,
 )
 LOCAL_TABLES = (sessions, jobs, job_lines)  # that stay where they are when a store is moved

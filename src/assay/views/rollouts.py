@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
 
 from assay.rollout.evidence import StepCheck
 from assay.rollout.machine import Rollout, Transition
+from assay.rollout.served_splits import ServedSplits
 from assay.rollout.status import RolloutHistory, RolloutStatus
 from assay.views.numbers import format_short
 from assay.views.sections import Section, render_sections
@@ -57,11 +60,91 @@ def render_history(history: RolloutHistory, style: str) -> str:
     rows = [_move_row(move, rollout) for move in rollout.transitions]
     if style == "csv":
         return render_csv(_MOVE_HEAD, rows)
-    name = f"{history.experiment.name} ({rollout.experiment})" if history.experiment else rollout.experiment
-    notes = [describe_rollout(rollout), f"justified by the experiment {name}"]
-    notes += [f"compared with {rollout.baseline}"] * bool(rollout.baseline)
-    sections = [Section("", notes), Section("moves", (), _MOVE_HEAD, rows)]
+    sections = [
+        Section("", [describe_rollout(rollout)]),
+        Section("which offline result justified this?", [history.justification, *describe_links(history)]),
+        Section("did it hold?", [history.outcome]),
+        Section("moves", (), _MOVE_HEAD, rows),
+    ]
     return render_sections(f"History of {rollout.name}", sections, style)
+
+
+def describe_links(history: RolloutHistory) -> list[str]:
+    """Return the chain from the evaluation set to the rollout, one line for each part that is known."""
+    links = history.links
+    lines = [f"evaluation set {links.dataset}"] if links.dataset else []
+    if links.baseline:
+        lines.append(f"compared with {links.baseline.name} ({links.baseline.id})")
+    words = {"shadow": "shadow report", "ab_test": "A/B test"}
+    lines += [f"{words.get(r['kind'], r['kind'])} {r['id']} of {r['at'][:16]}" for r in links.records]
+    return lines
+
+
+def render_splits(served: ServedSplits, style: str) -> str:
+    """Return which users see what, a row for each rollout."""
+    head = ["rollout", "coverage", "arms", "everyone else sees"]
+    rows = [
+        [
+            split.name,
+            "–" if split.everyone else f"{100 * split.coverage:g} %",
+            "–" if split.everyone else ", ".join(split.arms),
+            split.everyone or split.arms[0],
+        ]
+        for split in served.splits.values()
+    ]
+    if style == "csv":
+        return render_csv(head, rows)
+    title = f"Splits number {served.sequence}"
+    return render_sections(title, [Section("", [title], head, rows)], style)
+
+
+def render_watch(result: WatchLike, style: str) -> str:
+    """Return what was done with each rollout."""
+    head = ["rollout", "done", "why"]
+    rows = [[one.name, one.action, one.problem or one.reason] for one in result.rollouts]
+    if style == "csv":
+        return render_csv(head, rows)
+    notes = [] if rows else ["no rollout is under way"]
+    return render_sections("Watched rollouts", [Section("", notes, head, rows)], style)
+
+
+def describe_watched(result: WatchLike) -> list[str]:
+    """Return a line for each rollout of a look."""
+    at = f"{result.at:%Y-%m-%d %H:%M:%S}"
+    lines = [f"{at} {one.name}: {one.action}: {one.problem or one.reason}" for one in result.rollouts]
+    return lines or [f"{at} no rollout is under way"]
+
+
+class WatchedLike(Protocol):
+    """What was done with one rollout."""
+
+    @property
+    def name(self) -> str:
+        """The rollout."""
+
+    @property
+    def action(self) -> str:
+        """What was done."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+
+    @property
+    def problem(self) -> str:
+        """Why it could not be looked at."""
+
+
+class WatchLike(Protocol):
+    """One look at several rollouts."""
+
+    @property
+    def at(self) -> datetime:
+        """When."""
+
+    @property
+    def rollouts(self) -> Sequence[WatchedLike]:
+        """What was done with each."""
 
 
 def render_rollouts(rollouts: Sequence[Rollout], style: str) -> str:
@@ -108,30 +191,44 @@ def _move_row(move: Transition, rollout: Rollout) -> list[str]:
 
 def _check_row(check: StepCheck) -> list[str]:
     mark = f"{check.status} (only reported)" if check.is_dry_run else check.status
-    return [f"{check.kind}: {check.name}", mark, _describe_figures(check)]
+    return [f"{check.kind}: {check.name}", mark, describe_figures(check)]
 
 
-def _describe_figures(check: StepCheck) -> str:
+def describe_figures(check: StepCheck) -> str:
     """Return what was found, in words."""
     found = check.figures
     if found.get("problem"):
         return str(found["problem"])
-    if check.kind == "time":
-        return f"{found['days']:.1f} days"
-    if check.kind == "sample":
-        return f"{found['n']:,} units in the smaller arm"
-    if check.kind == "traffic":
-        return f"{found['n']:,} units, {found['expected']:,.0f} were expected"
-    if check.kind == "sample ratio":
-        counts = ", ".join(f"{name} {n:,}" for name, n in found["observed"].items())
-        return f"{counts}; p {format_short(found['p'])}"
     if "relative" in found:
-        change = found["relative"]
-        if change["value"] is None:
-            return "–"
-        ends = " … ".join(_percent(change[end]) for end in ("low", "high"))
-        return f"{_percent(change['value'])} ({ends}), n {change['n']:,}"
-    return str(found.get("words") or "")
+        return _describe_change(found["relative"])
+    describe = _DESCRIBERS.get(check.kind)
+    return describe(found) if describe else str(found.get("words") or "")
+
+
+def _describe_change(change: Mapping[str, Any]) -> str:
+    if change["value"] is None:
+        return "–"
+    ends = " … ".join(_percent(change[end]) for end in ("low", "high"))
+    return f"{_percent(change['value'])} ({ends}), n {change['n']:,}"
+
+
+def _describe_ratio(found: Mapping[str, Any]) -> str:
+    counts = ", ".join(f"{name} {n:,}" for name, n in found["observed"].items())
+    return f"{counts}; p {format_short(found['p'])}"
+
+
+def _describe_approvals(found: Mapping[str, Any]) -> str:
+    return f"approved by {', '.join(found['approved_by'])}" if found["approved_by"] else "not approved yet"
+
+
+_DESCRIBERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "time": lambda found: f"{found['days']:.1f} days",
+    "sample": lambda found: f"{found['n']:,} units in the smaller arm",
+    "shadow": lambda found: f"{found['n']:,} compared requests, record {found['record']}",
+    "traffic": lambda found: f"{found['n']:,} units, {found['expected']:,.0f} were expected",
+    "sample ratio": _describe_ratio,
+    "approval": _describe_approvals,
+}
 
 
 def _percent(share: float | None) -> str:
