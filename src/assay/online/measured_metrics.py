@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from assay.core.events import Problem
+from assay.core.tables import Queries
 from assay.online.event_tables import EventTables
 from assay.online.metrics.metric import DEFAULT_SETTINGS, Metric, MetricSettings
 from assay.online.metrics.sessions import LogProfile, fetch_row
@@ -58,6 +59,7 @@ class OnlineMetrics:
     level: float = 0.95
     caps: Mapping[str, float] = field(default_factory=dict)  # where values were cut, by metric
     reasons: Mapping[str, str] = field(default_factory=dict)  # why a metric has no value or no interval
+    searches: Queries | None = None  # what users searched for, if that was asked for
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as plain data, as `assay online metrics --format json` prints them."""
@@ -199,11 +201,11 @@ def _text(value: Any) -> str | None:
 
 def count_log(tables: EventTables, profile: LogProfile) -> dict[str, int]:
     """Return how many queries, events, clients and sessions there are."""
-    counts = {"queries": profile.queries, "events": profile.events}
-    for name, column in (("clients", "client_id"), ("sessions", "session_id")):
-        ids = tables.queries.select(column).distinct().union(tables.events.select(column).distinct())
-        counts[name] = int(fetch_row(ids.aggregate(n=ids[column].nunique()))["n"])
-    return counts
+    columns = ["client_id", "session_id"]
+    pairs = tables.queries.select(columns).distinct().union(tables.events.select(columns).distinct())
+    ids = fetch_row(pairs.aggregate(clients=pairs.client_id.nunique(), sessions=pairs.session_id.nunique()))
+    counted = {"queries": profile.queries, "events": profile.events, **ids}
+    return {name: int(count) for name, count in counted.items()}
 
 
 def _with_censored(queries: UnitQueries) -> UnitQueries:

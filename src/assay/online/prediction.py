@@ -164,7 +164,7 @@ def _assess_measure(measure: str, rows: Sequence[DifferencePair], level: float) 
         return MeasurePrediction(measure, n, nothing, nothing, nothing, nothing, line)
     x, y = (_values([getattr(row, side) for row in rows]) for side in ("offline", "online"))
     x_errors, y_errors = (
-        _standard_errors([getattr(row, side) for row in rows], level) for side in ("offline", "online")
+        _standard_errors([getattr(row, side) for row in rows]) for side in ("offline", "online")
     )
     is_decided = np.array([row.is_decided for row in rows])
     return MeasurePrediction(
@@ -189,11 +189,15 @@ def _values(estimates: Sequence[Estimate]) -> Floats:
     return np.array([e.value for e in estimates], np.float64)
 
 
-def _standard_errors(estimates: Sequence[Estimate], level: float) -> Floats:
+def _standard_errors(estimates: Sequence[Estimate]) -> Floats:
     """Return the standard errors that the widths of the intervals imply; an unknown one counts as 0."""
-    width = 2 * normal_quantile(0.5 + level / 2)
-    known = [0.0 if e.low is None or e.high is None else (e.high - e.low) / width for e in estimates]
-    return np.array(known, np.float64)
+    return np.array([_standard_error(e) for e in estimates], np.float64)
+
+
+def _standard_error(e: Estimate) -> float:
+    if e.low is None or e.high is None:
+        return 0.0
+    return (e.high - e.low) / (2 * normal_quantile(0.5 + e.level / 2))
 
 
 def _choose_best(

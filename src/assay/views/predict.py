@@ -218,9 +218,12 @@ def _describe_clicks(evidence: Mapping[str, Any]) -> str:
     count, total = evidence["from_clicks"], evidence["judgments"]
     if not count:
         return f"none of the {total:,} judgments comes from clicks"
+    if not evidence["uncorrected"]:
+        return f"{count:,} of {total:,} judgments come from clicks, by models that allow for the position"
     return (
-        f"{count:,} of {total:,} judgments come from clicks, which favour what the old ranking showed first: "
-        "correct them (assay judge clicks --model pbm) or judge the changed documents"
+        f"{evidence['uncorrected']:,} of {total:,} judgments come from clicks without a correction for the "
+        "position, which favour what the old ranking showed first: correct them (assay judge clicks --model "
+        "pbm) or judge the changed documents"
     )
 
 
@@ -237,9 +240,10 @@ def _describe_traffic(evidence: Mapping[str, Any]) -> str:
             f": {label} are {100 * shares['evaluation']:.0f} % of the judged queries and "
             f"{100 * shares['log']:.0f} % of the searches"
         )
+    shift, column, log = 100 * evidence["shift"], evidence["column"], evidence["log"]
     return (
-        f"{100 * evidence['shift']:.0f} % of the judged queries have another length than the searches of the "
-        f"log{apart}{share}"
+        f"{shift:.0f} % of the judged queries would have to be of another {column} to have the shares of "
+        f"the searches of {log}{apart}{share}"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assay.core.errors import ConfigurationError, InputError
@@ -15,6 +15,7 @@ from assay.online.metrics import METRICS, Metric, MetricSettings, parse_metric
 from assay.online.metrics.built_in import SLO_MS
 from assay.online.metrics.metric import DEFAULT_SETTINGS
 from assay.online.metrics.own_metrics import OwnMetric, read_own_metrics
+from assay.online.searched_queries import count_searches
 from assay.online.units import UNIT
 from assay.workflows.event_inputs import EventSource, open_event_tables
 from assay.workflows.settings import PROJECT_FILE, read_settings
@@ -34,6 +35,7 @@ class MetricsRequest:
     settings: MetricSettings = DEFAULT_SETTINGS
     level: float = 0.95
     project: str | Path = PROJECT_FILE  # may define metrics of its own
+    with_searches: bool = False  # count what users searched for, to be kept beside the metrics
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -49,7 +51,7 @@ def measure_online_metrics(request: MetricsRequest, report: Report = lambda step
         _check_name(name, own, request.slo_ms)
     report("reading the log")
     tables = open_event_tables(request.source)
-    return measure_metrics(
+    metrics = measure_metrics(
         tables,
         select_metrics(request.metrics, tables, own, request.slo_ms),
         request.by,
@@ -58,6 +60,7 @@ def measure_online_metrics(request: MetricsRequest, report: Report = lambda step
         level=request.level,
         report=report,
     )
+    return replace(metrics, searches=count_searches(tables)) if request.with_searches else metrics
 
 
 def select_metrics(

@@ -129,11 +129,16 @@ def stored_differences(
         try:
             offline = _offline_differences(record, measures, level, store)
         except AssayError as error:
-            skipped.append(SkippedTest(name, str(error).splitlines()[0]))
+            skipped.append(SkippedTest(name, _first_reason(error)))
             continue
         used[name] = record
         pairs += [DifferencePair(name, measure, e, online) for measure, e in offline.items()]
     return StoredDifferences(pairs, used, skipped)
+
+
+def _first_reason(error: AssayError) -> str:
+    """Return the first lines of a message: what is wrong, and the first of its reasons."""
+    return " ".join(line.strip() for line in str(error).splitlines()[:2])
 
 
 def _unique_names(tests: Sequence[OnlineRecord]) -> dict[str, OnlineRecord]:
@@ -154,7 +159,8 @@ def find_online(body: Mapping[str, Any], metric: str | None) -> Estimate | None:
     relative = row.get("relative") or {}
     if relative.get("value") is None:
         return None
-    e = Estimate(relative["value"], relative.get("low"), relative.get("high"), 0.95, relative.get("n") or 0)
+    level = row.get("level") or 0.95
+    e = Estimate(relative["value"], relative.get("low"), relative.get("high"), level, relative.get("n") or 0)
     return turn_over(e) if row.get("lower_is_better") else e
 
 

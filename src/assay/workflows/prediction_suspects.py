@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,7 +23,11 @@ from assay.store.store import Store
 from assay.store.table_files import table_from_parquet
 
 _ALPHA = 0.05
-_CLICK_WORD = "click"
+_FROM_CLICKS = "click"  # in the judge or the source of a judgment
+_CORRECTED = r"clicks:(?:pbm|ubm|cm|dcm|sdbn|dbn|coec)\b"  # models that allow for the position
+_LEAST_SEARCHES = 100  # of judged queries, below which their shares say little
+_MOST_LABELS = 20  # of a column that is compared
+_NO_SLICES = ("query_id", "text", "issued", "frequency", "inclusion_probability", "weight")
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class _Case:
     version: DatasetVersion | None
     judgments: Judgments | None
     traffic: Queries | None  # the queries of the log with how often they were issued
+    log: str | None  # its name in the store
 
 
 def check_suspects(store: Store, test: OnlineRecord) -> list[Suspect]:
@@ -55,6 +60,7 @@ def _collect(store: Store, test: OnlineRecord) -> _Case:
     versions = DatasetVersions(store)
     version = next((v for v in versions.find() if v.digest == test.links.get(DATASET)), None)
     judgments = None if version is None else versions.table(version, "judgments")
+    log, traffic = read_traffic(store) or (None, None)
     return _Case(
         store,
         test,
@@ -62,18 +68,19 @@ def _collect(store: Store, test: OnlineRecord) -> _Case:
         store.get(test.links[CANDIDATE]),
         version,
         judgments if isinstance(judgments, Judgments) else None,
-        read_traffic(store),
+        traffic,
+        log,
     )
 
 
-def read_traffic(store: Store) -> Queries | None:
-    """Return the queries of the newest log whose clicks are kept; None if there is none."""
+def read_traffic(store: Store) -> tuple[str, Queries] | None:
+    """Return the name and the queries of the newest log whose searches are kept; None if there is none."""
     for record in store.online_metrics():
         digest = record.links.get(CLICKS)
         if digest is not None and store.tables.has(digest):
             table = table_from_parquet(Queries, store.tables.read(digest))
             assert isinstance(table, Queries)
-            return table
+            return record.name, table
     return None
 
 
@@ -93,43 +100,71 @@ def _days(at: datetime, end: datetime) -> float:
 
 
 def _position_bias(case: _Case) -> tuple[str, dict[str, Any]]:
-    """Look for judgments that were derived from clicks."""
+    """Look for judgments that were derived from clicks by a model that does not allow for the position."""
     if case.judgments is None:
         return "unknown", {}
     frame = case.judgments.frame
     texts = pl.concat_str([pl.col(name).fill_null("") for name in ("judge", "source")], separator=" ")
-    count = frame.select(texts.str.to_lowercase().str.contains(_CLICK_WORD, literal=True).sum()).item()
-    evidence = {"from_clicks": int(count), "judgments": len(frame)}
-    return ("yes" if count else "no"), evidence
+    texts = texts.str.to_lowercase()
+    counts = frame.select(
+        from_clicks=texts.str.contains(_FROM_CLICKS, literal=True).sum(),
+        uncorrected=texts.str.replace_all(_CORRECTED, "").str.contains(_FROM_CLICKS, literal=True).sum(),
+    ).row(0, named=True)
+    evidence = {**{name: int(count) for name, count in counts.items()}, "judgments": len(frame)}
+    return ("yes" if evidence["uncorrected"] else "no"), evidence
 
 
 def _traffic_mismatch(case: _Case) -> tuple[str, dict[str, Any]]:
-    """Compare the lengths of the judged queries with those of the searches in the log."""
+    """Compare the slices of the judged queries with those of the searches in the log.
+
+    Lengths are those of all searches; other columns are known of the searches of judged queries alone.
+    """
     queries = read_queries(case.store, case.baseline)
     if case.traffic is None or queries is None or "text" not in queries.columns:
         return "unknown", {}
     issued = [float(count) for count in case.traffic.columns["issued"]]
-    judged = {_normalize(text) for text in queries.columns["text"]}
-    covered = sum(
-        count
-        for text, count in zip(case.traffic.columns["text"], issued, strict=True)
-        if _normalize(text) in judged
-    )
-    in_log = _shares(zip(label_queries("length", case.traffic), issued, strict=True))
-    counts = Counter(label_queries("length", queries))
-    shift, p = compare_shares(counts, in_log)
+    weights = _searches_of(queries, case.traffic, issued)
+    in_log = {"length": _shares(zip(label_queries("length", case.traffic), issued, strict=True))}
+    if sum(weights) >= _LEAST_SEARCHES:
+        for column in queries.columns:
+            if column not in _NO_SLICES and len({*label_queries(column, queries)}) <= _MOST_LABELS:
+                in_log[column] = _shares(zip(label_queries(column, queries), weights, strict=True))
+    shifts = [_shift(column, shares, queries, len(in_log)) for column, shares in in_log.items()]
+    worst = max(shifts, key=lambda shift: (_is_shifted(shift), shift["shift"]))
     evidence = {
-        "coverage": covered / sum(issued) if sum(issued) else None,
+        "log": case.log,
+        "coverage": sum(weights) / sum(issued) if sum(issued) else None,
         "searches": int(sum(issued)),
         "queries": len(queries),
-        "shift": shift,
-        "p": p,
-        "slices": {
-            label: {"evaluation": counts[label] / sum(counts.values()), "log": in_log.get(label, 0.0)}
-            for label in sorted({*counts, *in_log})
-        },
+        **worst,
     }
-    return ("yes" if shift > LEAST_SHIFT and p < _ALPHA else "no"), evidence
+    return ("yes" if _is_shifted(worst) else "no"), evidence
+
+
+def _shift(column: str, in_log: Mapping[str, float], queries: Queries, columns: int) -> dict[str, Any]:
+    """Return how far the shares of a column are apart, with p corrected for the number of columns."""
+    counts = Counter(label_queries(column, queries))
+    shift, p = compare_shares(counts, in_log)
+    shares = {
+        label: {"evaluation": counts[label] / sum(counts.values()), "log": in_log.get(label, 0.0)}
+        for label in sorted({*counts, *in_log})
+    }
+    return {"column": column, "shift": shift, "p": min(1.0, p * columns), "slices": shares}
+
+
+def _is_shifted(shift: Mapping[str, Any]) -> bool:
+    return bool(shift["shift"] > LEAST_SHIFT and shift["p"] < _ALPHA)
+
+
+def _searches_of(queries: Queries, traffic: Queries, issued: Sequence[float]) -> list[float]:
+    """Return how often each judged query was searched; queries of the same text share its searches."""
+    texts = [_normalize(text) for text in queries.columns["text"]]
+    same = Counter(texts)
+    searches: dict[str, float] = {}
+    for text, count in zip(traffic.columns["text"], issued, strict=True):
+        name = _normalize(text)
+        searches[name] = searches.get(name, 0.0) + count
+    return [searches.get(text, 0.0) / same[text] for text in texts]
 
 
 def _normalize(text: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 from assay.cli.online.sources import add_event_source, event_source
 from assay.cli.output import show_result
@@ -13,7 +13,7 @@ from assay.cli.parsers import Subcommand, add_format, add_store
 from assay.core.online_records import ONLINE_METRICS
 from assay.online.metrics import MetricSettings
 from assay.views.online_metrics import FORMATS, render_metrics
-from assay.workflows.online_metrics import MetricsRequest, measure_online_metrics
+from assay.workflows.online_metrics import MetricsRequest, OnlineMetrics, measure_online_metrics
 
 EXAMPLES = """  assay online metrics ubi_log.ndjson
   assay online metrics queries.parquet events.parquet --by day --by variant
@@ -109,7 +109,7 @@ def _metrics(arguments: argparse.Namespace) -> int:
             progress("")
     show_result(result, arguments.format, lambda style: render_metrics(result, style))
     if save is not None:
-        save(result.to_dict())
+        save(result)
     return 0
 
 
@@ -129,22 +129,24 @@ def _request(arguments: argparse.Namespace) -> MetricsRequest:
         ),
         level=arguments.level,
         project=arguments.project,
+        with_searches=arguments.save is not None,
     )
 
 
-def _check_saving(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], None] | None:
+def _check_saving(arguments: argparse.Namespace) -> Callable[[OnlineMetrics], None] | None:
     """Return what keeps the result in the store, after a check that it can; None without --save."""
     if arguments.save is None:
         return None
-    from assay.workflows import online_saving  # loads the store, which most commands do not need
+    from assay.workflows import online_saving, searched_queries  # load the store
 
     request = online_saving.SaveOnlineRequest(
         name=arguments.save, store=arguments.store, project=arguments.project
     )
     online_saving.check_online_saving(request)
 
-    def save(body: dict[str, Any]) -> None:
-        saved = online_saving.save_online(ONLINE_METRICS, body, request)
+    def save(result: OnlineMetrics) -> None:
+        tables = searched_queries.put_searches(result.searches, request.store, request.project)
+        saved = online_saving.save_online(ONLINE_METRICS, result.to_dict(), replace(request, tables=tables))
         print(f"saved {saved.name} as {saved.id} in {saved.store}", file=sys.stderr)
 
     return save
