@@ -46,6 +46,10 @@ def test_scoring_a_small_file_loads_numpy_and_no_other_heavy_library(tmp_path: o
     assert heavy(loaded_by(code)) == {"numpy"}
 
 
+def test_the_client_of_events_loads_no_heavy_library() -> None:
+    assert heavy(loaded_by("import assay.online.telemetry")) == set()
+
+
 def test_every_public_name_can_be_imported() -> None:
     import assay
 
