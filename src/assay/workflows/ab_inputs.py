@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 KINDS = ("auto", "events", "units", "sums")
 _SUM_KEYS = ("variants", "days", "strata")
-_EVENT_NAMES = {"query_id", "action", "action_name", "user_query"}
+_QUERY_NAMES = {"query_id", "action", "action_name", "user_query"}
+_EVENT_NAMES = _QUERY_NAMES | {"client_id", "session_id", "timestamp", "at", "user_id"}
 _LARGEST_SUMS = 200_000_000  # bytes of a table of sums
 
 
@@ -91,15 +92,23 @@ def open_units(source: ABSource, columns: UnitColumns) -> Table | None:
             return None
         return open_database_table(connect_database(source.events.url), source.table)
     files = [file for path in source.events.paths for file in _files(path)]
-    if source.kind == "units" or (files and _has_units(files[0], columns)):
+    if source.kind == "units":
         return _scan(files, source.name)
+    names = _first_names(files[0]) if files else set()
+    if names & {columns.unit, columns.variant} and not names & _QUERY_NAMES:
+        return _scan(files, source.name)
+    if (
+        _reader(source.name) == "read_csv"
+        and names
+        and not names & _EVENT_NAMES
+        and not source.events.columns
+    ):
+        raise InputError(
+            f"{source.name}: expected a table of units ({columns.unit}, {columns.variant}, METRIC…) or a log "
+            f"of events (query_id, action_name, …), found the columns {', '.join(sorted(names))}: name the "
+            "first two with --unit and --variant, or those of a log with --column"
+        )
     return None
-
-
-def _has_units(path: str, columns: UnitColumns) -> bool:
-    """Whether a file is a table of units: it has a unit or a variant in its columns, and no queries."""
-    names = _first_names(path)
-    return bool(names & {columns.unit, columns.variant}) and not names & _EVENT_NAMES
 
 
 def _first_names(path: str) -> set[str]:

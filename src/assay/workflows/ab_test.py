@@ -11,7 +11,7 @@ from assay.core.errors import InputError
 from assay.core.events import Problem
 from assay.online.ab.analysis import ABTest, analyse_sums
 from assay.online.ab.cells import TestSums, plain_sums
-from assay.online.ab.design import ABDesign, MetricRole
+from assay.online.ab.design import CONTROL_NAMES, ABDesign, MetricRole
 from assay.online.ab.event_sums import LoggedTest, sum_events
 from assay.online.event_tables import EventTables, load_ibis
 from assay.online.measured_metrics import Report
@@ -72,7 +72,11 @@ def analyse_ab_test(request: ABRequest, report: Report = lambda step: None) -> A
     """Analyse a test from events, from a table of units, or from a table of sums."""
     summed = read_test_sums(request, report)
     report("comparing the variants")
-    return replace(analyse_sums(summed.sums, summed.design), problems=summed.problems)
+    try:
+        test = analyse_sums(summed.sums, summed.design)
+    except InputError as error:
+        raise InputError(f"{request.source.name}: {error}") from None
+    return replace(test, problems=summed.problems)
 
 
 def read_test_sums(request: ABRequest, report: Report = lambda step: None) -> SummedTest:
@@ -92,7 +96,7 @@ def read_test_sums(request: ABRequest, report: Report = lambda step: None) -> Su
         sums = open_sums(request.source)
         if sums is not None:
             _check_sums_options(request)
-            return SummedTest(sums, settings.design)
+            return SummedTest(*_name_control(sums, settings.design))
         table = open_units(request.source, settings.columns)
         if table is not None:
             _refuse_event_options(request)
@@ -114,6 +118,15 @@ def _check_sums_options(request: ABRequest) -> None:
             f"{request.source.name}: {', '.join(named)} chooses columns, which a table of sums does not "
             "have; give a table of units, or sums by day or stratum"
         )
+
+
+def _name_control(sums: TestSums, design: ABDesign) -> tuple[TestSums, ABDesign]:
+    """Return the design with the first variant of a table of sums as control, if none is named so."""
+    names = list(dict.fromkeys(cell.variant for cell in sums.cells))
+    if design.control is not None or len(names) < 2 or any(n.casefold() in CONTROL_NAMES for n in names):
+        return sums, design
+    note = f"the control is {names[0]}, the first variant of the table (--control VARIANT names another)"
+    return replace(sums, notes=[*sums.notes, note]), replace(design, control=names[0])
 
 
 def _said(options: ABOptions) -> list[str]:

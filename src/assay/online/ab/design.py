@@ -9,7 +9,19 @@ from dataclasses import dataclass, field
 from assay.core.errors import InputError
 
 ROLES = ("goal", "secondary", "guardrail")
-CONTROL_NAMES = ("control", "baseline", "a", "off", "0", "false")
+CONTROL_NAMES = (
+    "control",
+    "baseline",
+    "con",
+    "ctrl",
+    "current",
+    "old",
+    "production",
+    "a",
+    "off",
+    "0",
+    "false",
+)
 SEQUENTIAL_METHODS = ("fixed", "group-sequential", "always-valid")
 
 

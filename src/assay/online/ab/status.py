@@ -112,7 +112,8 @@ def _status(verdict: Verdict, design: ABDesign, progress: Progress) -> Status:
     """Return the status that the checks of a variant lead to."""
     left = (progress.days_left, progress.units_left if progress.planned_n else None)
     if not verdict.has_enough_queries:
-        reason = f"{verdict.n:,} units in the smaller variant, of at least {verdict.min_n:,}"
+        noun = "unit" if verdict.n == 1 else "units"
+        reason = f"{verdict.n:,} {noun} in the smaller variant, of at least {verdict.min_n:,}"
         return Status(TOO_FEW if progress.has_ended else RUNNING, [reason], *left)
     failed = [check for check in verdict.checks if check.status == "failed"]
     guardrails = [check.rule.name for check in failed if check.rule.condition == "not_worse_than"]

@@ -151,6 +151,8 @@ def _counts(arms: Mapping[str, Arm], names: Sequence[str]) -> dict[str, int]:
 
 
 def _ratio(steps: Sequence[Mapping[str, int]], weights: Mapping[str, float], is_watched: bool) -> SampleRatio:
+    if not weights:
+        return SampleRatio({}, {}, None, "chi-squared", "no units")
     if is_watched:
         return watch_sample_ratio(steps, weights)
     totals = {name: sum(step.get(name, 0) for step in steps) for name in weights}

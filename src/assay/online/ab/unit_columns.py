@@ -31,6 +31,13 @@ class UnitColumns:
     slice_columns: Mapping[str, str] = field(default_factory=dict)  # where a slice has another name
 
     @property
+    def numbers(self) -> set[str]:
+        """The columns that are named as metrics, parts of metrics or covariates."""
+        parts = [*self.ratios.values(), *self.covariates.values()]
+        quantiles = [column for column, _ in self.quantiles.values()]
+        return {*self.metrics, *quantiles, *(name for part in parts for name in part)}
+
+    @property
     def groups(self) -> dict[str, str]:
         """The columns that divide the sums, by their names in the sums."""
         roles = {DAY: self.day, STRATUM: self.stratum, PHASE: self.phase}

@@ -35,8 +35,8 @@ def sum_units(table: Table, columns: UnitColumns, path: str = "", level: float =
     """Return the sums of a table with one row for each unit; `level` is that of the quantiles."""
     types = {name: _is_number(kind) for name, kind in table.schema().items()}
     try:
+        refuse_texts(table, [name for name in types if not types[name]], columns)
         chosen = choose_columns(types, columns)
-        refuse_texts(table, chosen.ignored, columns)
         return _sum_chosen(table, columns, chosen, level)
     except InputError as error:
         raise FormatError(str(error), path) from None
@@ -87,7 +87,7 @@ def _distinct_units(table: Table, columns: UnitColumns) -> tuple[Table, dict[str
     """Return the units that have one row, and how many units were left out, by the reason."""
     if _has_distinct_units(table, columns.unit):
         return table, {}
-    without_id = int(table[columns.unit].isnull().sum().execute() or 0)
+    without_id = int(table[columns.unit].isnull().sum().to_pyarrow().as_py() or 0)
     excluded = {"no unit id": without_id} if without_id else {}
     return _leave_out_repeated(table.filter(table[columns.unit].notnull()), columns, excluded)
 
@@ -114,14 +114,14 @@ def _leave_out_repeated(
     repeated = rows.filter((rows["variants"] == 1) & (rows["rows"] > 1))
     example = repeated.order_by("unit").limit(1).to_pyarrow().to_pylist()
     if example:
-        count = int(repeated.count().execute())
+        count = int(repeated.count().to_pyarrow().as_py())
         noun = "unit has" if count == 1 else "units have"
         raise InputError(
             f"expected one row for each unit, but {count:,} {noun} several, such as "
             f"{example[0]['unit']!r} with {example[0]['rows']}: add up the rows of a unit"
         )
     mixed = rows.filter(rows["variants"] > 1).select("unit")
-    count = int(mixed.count().execute())
+    count = int(mixed.count().to_pyarrow().as_py())
     if not count:
         return table, excluded
     kept = table.anti_join(mixed, table[columns.unit] == mixed["unit"])
@@ -196,10 +196,11 @@ def _refuse_infinite(metric: MetricColumns, units: Table, columns: UnitColumns) 
         rows = wrong.select(unit=wrong[columns.unit].cast("string")).order_by("unit").limit(1)
         example = rows.to_pyarrow().to_pylist()
         if example:
-            count = int(wrong.count().execute())
+            count = int(wrong.count().to_pyarrow().as_py())
             raise InputError(
-                f"expected finite numbers in {name}, found NaN or infinity in {count:,} rows, such as "
-                f"unit {example[0]['unit']!r}: leave the cell empty where a unit has no value"
+                f"expected finite numbers in {name}, found NaN or infinity in {count:,} "
+                f"row{'s' * (count != 1)}, such as unit {example[0]['unit']!r}: "
+                "leave the cell empty where a unit has no value"
             )
     raise InputError(f"the squares of {metric.value} are too large to add up: divide the values")
 

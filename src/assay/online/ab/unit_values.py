@@ -38,9 +38,15 @@ def read_quantiles(
 
 
 def refuse_texts(table: Table, names: Iterable[str], columns: UnitColumns) -> None:
-    """Refuse columns of texts most of which are numbers: one that is none would hide the metric."""
-    names = [name for name in names if table[name].type().is_string()]
-    if not names or table.get_backend().name != "duckdb":
+    """Refuse texts in columns that are named as metrics, or most of whose values are numbers."""
+    if columns.unit not in table.columns or table.get_backend().name != "duckdb":
+        return
+    taken = {columns.unit, columns.variant, *columns.groups.values()}
+    names = [name for name in names if name not in taken and table[name].type().is_string()]
+    for name in names:
+        if name in columns.numbers:
+            refuse_text(table, name, columns.unit)
+    if not names:
         return
     counts: dict[str, object] = {}
     for place, name in enumerate(names):
@@ -57,9 +63,9 @@ def refuse_text(table: Table, name: str, unit: str) -> None:
     wrong = table.filter(table[name].notnull() & table[name].try_cast("float64").isnull())
     rows = wrong.select(unit=wrong[unit].cast("string"), value=wrong[name]).limit(1)
     example = rows.to_pyarrow().to_pylist()
-    count = int(wrong.count().execute())
+    count = int(wrong.count().to_pyarrow().as_py())
     place = f"{example[0]['value']!r} of unit {example[0]['unit']!r}" if example else "texts"
     raise InputError(
-        f"expected numbers in {name}, found {place} ({count:,} rows are no numbers): leave the cell empty "
+        f"expected numbers in {name}, found {place} ({count:,} such): leave the cell empty "
         "where a unit has no value, or name the metrics with --metric"
     )
