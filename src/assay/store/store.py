@@ -21,7 +21,6 @@ from assay.core.online_records import AB_TEST, INTERLEAVING, ONLINE_METRICS, SHA
 from assay.core.records import Experiment
 from assay.core.tables import Scores
 from assay.remote.redaction import redact_url
-from assay.store.database import Database
 from assay.store.experiments import ExperimentKind
 from assay.store.filters import parse_filter, refuse_unknown_keys
 from assay.store.online_records import OnlineRecordKind
@@ -35,6 +34,7 @@ from assay.store.records import (
     purge_records,
 )
 from assay.store.schema import records
+from assay.store.shared_databases import open_database
 from assay.store.tables import TableStorage
 
 DEFAULT_FOLDER = ".assay"
@@ -54,13 +54,14 @@ class Store:
     def __init__(self, url: str | Path = DEFAULT_FOLDER) -> None:
         database_url, self.tables = _locate(str(url))
         self.url = redact_url(str(url))
-        self.database = Database(database_url)
+        self.database, self._is_shared = open_database(database_url)
 
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.database.close()
+        if not self._is_shared:
+            self.database.close()
 
     def check_writable(self) -> None:
         """Raise StoreError if no experiment could be saved: no record or no table could be written."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from assay.web.long_reads import LongRead, LongReads
 from assay.web.page import Action, Context, Page, PageModule, View
 from assay.web.pages import MODULES
 from assay.web.rendering import render
+from assay.workflows.stores import keep_stores_open
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -31,7 +33,7 @@ def create_app(
     access: Access, modules: Sequence[PageModule] = MODULES, patience: float | None = None
 ) -> FastAPI:
     """Return the application over one store; after `patience` seconds a long page says how far it is."""
-    app = FastAPI(title="Assay", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(title="Assay", version=__version__, docs_url=None, redoc_url=None, lifespan=_share_stores)
     pages = [page for module in modules for page in module.PAGES]
     app.state.access = access
     app.state.long_reads = LongReads(patience)
@@ -47,6 +49,13 @@ def create_app(
     app.add_middleware(SecurityHeaders)
     _add_error_pages(app)
     return app
+
+
+@asynccontextmanager
+async def _share_stores(app: FastAPI) -> AsyncIterator[None]:
+    """Keep stores open as long as the server runs."""
+    with keep_stores_open():
+        yield
 
 
 def _add_page(app: FastAPI, page: Page) -> None:

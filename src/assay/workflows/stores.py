@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from assay.core.errors import InputError, StoreError
+from assay.store.shared_databases import share_databases
 from assay.store.store import Store
 from assay.workflows.store_location import store_url
 
@@ -19,6 +22,13 @@ def open_existing_store(url: str | None = None) -> Store:
             "with `assay dataset import`, make a project with `assay judge create`, or name one with --store"
         )
     return Store(location)
+
+
+@contextmanager
+def keep_stores_open() -> Iterator[None]:
+    """Keep the databases of stores open until the end of the block, for the many requests of a server."""
+    with share_databases():
+        yield
 
 
 def check_store(location: str) -> None:
