@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from assay.views.demo import DemoStep, render_step
+from tests.web.dashboards import open_dashboard
 
 DemoCall = tuple[subprocess.CompletedProcess[str], Path]
 
@@ -32,6 +33,11 @@ def test_the_demo_scores_compares_explains_and_decides(called_demo: DemoCall) ->
         "by the labels of people and a model; the model alone says 0.8646",
         "kept as version helpcentre-sample@",
         "changed: dimensions 160 → 30",
+        "→ Ready to ship: ctr better; abandonment not worse by more than 5 %",
+        "The sample ratio holds: bm25 2,032, lsa 1,969",
+        "→ Users prefer lsa",
+        "6 A/B tests with offline experiments",
+        "→ nDCG@10 predicts the online difference: Spearman's ρ +0.97",
         "Robustness-0.9@10",
         "faiss.ivfflat nlist=256 / nprobe=6",
         "finds nothing for",
@@ -39,7 +45,7 @@ def test_the_demo_scores_compares_explains_and_decides(called_demo: DemoCall) ->
         assert expected in done.stdout
     assert os.listdir(folder) == ["assay-demo"]
     expected_files = "assay.toml base.fbin bench bench.html bench.toml bm25.run compare.html failures.html"
-    expected_files += " helpcentre judging lsa.run queries.fbin report.html runs store"
+    expected_files += " helpcentre judging lsa.run queries.fbin report.html runs store traffic"
     assert sorted(os.listdir(folder / "assay-demo")) == expected_files.split()
 
 
@@ -49,7 +55,7 @@ def test_the_demo_prints_a_headline_and_a_verdict_for_each_step_in_under_100_lin
     done, _ = called_demo
     lines = done.stdout.splitlines()
     titles = [number for number, line in enumerate(lines) if line.startswith("── ")]
-    assert len(titles) == 9
+    assert len(titles) == 12
     assert all(lines[number + 2].startswith("→ ") for number in titles)
     assert len(lines) + len(done.stderr.splitlines()) < 100
 
@@ -57,6 +63,24 @@ def test_the_demo_prints_a_headline_and_a_verdict_for_each_step_in_under_100_lin
 def test_the_demo_ends_with_the_address_of_its_dashboard(called_demo: DemoCall) -> None:
     end = called_demo[0].stderr.partition("try next:")[2]
     assert "serve --store assay-demo/store  # the dashboard: http://127.0.0.1:8765\n" in end
+
+
+def test_the_online_evidence_is_kept_for_the_dashboard(demo: Path) -> None:
+    client = open_dashboard(demo / "store")
+    evidence = client.get("/online.json").json()
+    assert [test["name"] for test in evidence["tests"]][-1] == "lsa against bm25"
+    assert len(evidence["tests"]) == 6
+    assert len(evidence["prediction"]["measures"]) == 4
+    page = client.get("/online/tests/lsa against bm25").text
+    assert "Ready to ship" in page
+    assert "relative difference of ctr over 14 points" in page
+    assert "ctr over 14 points" in client.get("/online").text
+
+
+def test_the_test_is_decided_by_the_settings_that_the_demo_leaves(demo: Path) -> None:
+    rerun = assay("online", "ab", "traffic/ab_test.ndjson", "--project", "assay.toml", cwd=demo)
+    assert rerun.returncode == 0, rerun.stderr
+    assert rerun.stdout.startswith("Ready to ship: ctr better")
 
 
 def test_details_are_printed_on_request() -> None:

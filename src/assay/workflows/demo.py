@@ -1,4 +1,4 @@
-"""The whole loop on a built-in help centre: search, score, compare, explain, decide, record, benchmark."""
+"""The whole loop on a built-in help centre: search, score, explain, decide, record, test, benchmark."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ from assay.views.failures import render_failures
 from assay.workflows.bench import BenchRequest, bench
 from assay.workflows.bench_report import ReportTrialsRequest, report_trials, reproduction_commands
 from assay.workflows.compare import CompareRequest, compare
-from assay.workflows.demo_files import BENCH, GATE, SYSTEMS
+from assay.workflows.demo_files import BENCH, GATE, ONLINE, SYSTEMS
 from assay.workflows.demo_judging import judge_sample
+from assay.workflows.demo_online import measure_traffic
 from assay.workflows.evaluate import EvaluateRequest, evaluate
 from assay.workflows.experiments import TrendRequest, follow_trend
 from assay.workflows.failures import FailuresRequest, find_failures
@@ -87,6 +88,7 @@ def demo(request: DemoRequest, report: StepReport = lambda step: None) -> DemoRe
     demonstration.decide()
     demonstration.judge()
     demonstration.record()
+    demonstration.go_online()
     demonstration.benchmark()
     return DemoResult(
         demonstration.folder,
@@ -141,7 +143,7 @@ class _Demo:
         write(collection, self.folder / "helpcentre", format="beir")
         for run in runs:
             write(run, self.folder / f"{run.name}.run", format="trec")
-        (self.folder / "assay.toml").write_text(GATE + SYSTEMS, encoding="utf-8")
+        (self.folder / "assay.toml").write_text(GATE + SYSTEMS + ONLINE, encoding="utf-8")
 
     def _find_losses(self, failures: Failures, texts: Mapping[str, str]) -> None:
         """Run a hybrid search, and find at which stage it loses relevant documents."""
@@ -209,6 +211,12 @@ class _Demo:
         )
         digests = {**experiment.digests, **put_shown_tables(store, tables)}
         store.put(replace(experiment, at=at, code=None, digests=digests), evaluation.scores)
+
+    def go_online(self) -> None:
+        """Simulate users of both searches, and decide by what they do."""
+        steps = measure_traffic(self.folder, self.runs, self.qrels, self.queries, self.documents)
+        for step in steps:
+            self._add(step)
 
     def benchmark(self) -> None:
         """Measure two indexes of the same mean recall, which fail in different ways."""

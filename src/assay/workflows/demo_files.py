@@ -49,6 +49,16 @@ search = { efSearch = 24 }
 retrieve = ["words", "vectors"]
 depth = 50
 """
+ONLINE = """
+# The A/B test of `assay online ab traffic/ab_test.ndjson`.
+[online.ab]
+control = "bm25"
+goals = ["ctr"]
+guardrails = { abandonment = "5%", latency_p95 = "25%" }
+secondary = ["mrr", "session_success", "reformulation"]
+inference = "fixed"           # decided at the planned end; guardrails are watched
+planned_days = 14
+"""
 BENCH = """# A graph and a partition, of one mean recall at efSearch 72 and nprobe 6; relative paths.
 [data]
 base = "base.fbin"            # 20,000 generated vectors
