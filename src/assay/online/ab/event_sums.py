@@ -143,6 +143,7 @@ def _unit_columns(metrics: Sequence[Metric], test: LoggedTest, columns: Sequence
             covariates[metric.name] = [_before(part) for part in parts]
     return UnitColumns(
         metrics=[metric.name for metric in summed],
+        needs_metrics=bool(summed),
         covariates=covariates,
         day="first_at",
         stratum=f"{_SLICE}{test.stratum}" if test.stratum else None,

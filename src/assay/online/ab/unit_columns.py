@@ -24,6 +24,7 @@ class UnitColumns:
     ratios: Mapping[str, Sequence[str]] = field(default_factory=dict)
     covariates: Mapping[str, Sequence[str]] = field(default_factory=dict)
     quantiles: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    needs_metrics: bool = True  # False: the metrics are computed from other tables
     day: str | None = None
     stratum: str | None = None
     phase: str | None = None
@@ -68,7 +69,7 @@ def choose_columns(types: Mapping[str, bool], columns: UnitColumns) -> ChosenCol
     groups = {**({DAY: day} if day else {}), **columns.groups}
     names = list(columns.metrics) or _find_metrics(types, columns, groups.values())
     names += [name for name in (*columns.ratios, *columns.quantiles) if name not in names]
-    if not names:
+    if not names and columns.needs_metrics:
         raise InputError(
             f"expected a column of numbers for each metric, found none; columns: {', '.join(types)}"
         )
