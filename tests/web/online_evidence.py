@@ -1,19 +1,26 @@
 """Online evidence in a store, as the commands keep it: an A/B test, an interleaving and online metrics."""
 
+import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy as np
 
 from assay.core.online_records import AB_TEST, INTERLEAVING, ONLINE_METRICS
+from assay.core.tables import Scores
 from assay.online.ab.analysis import ABTest, analyse_sums
 from assay.online.ab.cells import DAY, Cell, TestSums
 from assay.online.ab.design import ABDesign, Margin, MetricRole
 from assay.stats.moments import Moments
+from assay.store.store import Store
 from assay.workflows.online_saving import SaveOnlineRequest, save_online
+from tests.stores import experiment
 
 SHARES = {"control": 0.5, "candidate": 0.5}
+VARIANTS = ("control", "candidate")
+DEFINITION = "queries with a click by all queries"
 ROLES = {
     "click_through": MetricRole("goal"),
     "latency_p95": MetricRole("guardrail", Margin(0.05, is_relative=True), lower_is_better=True),
@@ -85,6 +92,43 @@ def save_metrics(store: Path, days: int = 6, name: str = "week") -> str:
             metrics = {"click_through": e, "zero_result": {**e, "value": None, "low": None, "high": None}}
             rows.append({"column": "day", "value": f"2026-03-{day:02d}", "units": e["n"], "metrics": metrics})
     problem = {"kind": "missing_id", "count": 3, "example": "log.ndjson:7", "treatment": "left out"}
-    whole = {"click_through": {"value": 0.43, "low": 0.42, "high": 0.44, "n": 5000}}
-    body = {"metrics": whole, "counts": {"queries": 9000}, "problems": [problem], "by": rows}
+    whole = {
+        "click_through": {"value": 0.43, "low": 0.42, "high": 0.44, "n": 5000},
+        "zero_result": {"value": None, "low": None, "high": None, "n": 0},
+    }
+    for name in VARIANTS:
+        own = {"value": 0.42, "low": 0.4, "high": 0.44, "n": 2500}
+        row = {"column": "variant", "value": name, "units": 2500, "metrics": {"click_through": own}}
+        rows.append(row)
+    body = {
+        "metrics": whole,
+        "counts": {"queries": 9000},
+        "problems": [problem],
+        "by": rows,
+        "definitions": {"click_through": DEFINITION},
+        "unit": "client_id",
+    }
     return save_online(ONLINE_METRICS, body, SaveOnlineRequest(name=name, store=str(store))).id
+
+
+def save_releases(store: Path, count: int = 6, reversed_at: int | None = None) -> None:
+    """Keep A/B tests whose online difference follows the offline one, but for one that is turned over."""
+    generator = np.random.default_rng(3)
+    queries = [f"q{number}" for number in range(60)]
+    base = 0.2 + 0.4 * generator.random(len(queries))
+    for number in range(count):
+        effect = 0.03 * (number - count / 2 + 0.25)
+        ids = []
+        with Store(store) as opened:
+            for name, shift in (("base", 0.0), ("next", effect)):
+                noise = generator.normal(0, 0.02, len(queries)) * bool(shift)
+                values = Scores(queries, {"nDCG@10": base + shift + noise})
+                ids.append(opened.put(experiment(f"{name} {number}"), values).id)
+        online = -3 * effect if number == reversed_at else 3 * effect
+        save_test(store, f"release {number}", analyse(effect=online, days=2), *ids)
+
+
+def read_table(client: httpx2.Client, path: str, table: int = 1) -> list[list[str]]:
+    """Return the rows of a table of a page, as they are exported; empty columns are left out."""
+    lines = client.get(f"{path}.csv", params={"table": table}).text.splitlines()
+    return list(csv.reader(lines))[1:]

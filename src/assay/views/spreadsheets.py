@@ -12,8 +12,8 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 def escape_formula(cell: str) -> str:
     """Return a cell with an apostrophe before it if a spreadsheet would run it; numbers stay as they are.
 
-    >>> [escape_formula(cell) for cell in ("=1+1", "@sum", "-0.25", "+5 %", "-1+cmd")]
-    ["'=1+1", "'@sum", '-0.25', '+5 %', "'-1+cmd"]
+    >>> [escape_formula(cell) for cell in ("=1+1", "@sum", "-0.25", "-1 % to +5 %", "-1+cmd")]
+    ["'=1+1", "'@sum", '-0.25', '-1 % to +5 %', "'-1+cmd"]
     """
     return f"'{cell}" if cell.lstrip(" \n").startswith(_FORMULA_STARTS) and not _is_number(cell) else cell
 
@@ -24,8 +24,10 @@ def render_safe_csv(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _is_number(cell: str) -> bool:
+    """Return whether a cell is a number, a percentage or an interval of them, such as -1 % to +2 %."""
     try:
-        float(cell.removesuffix("%"))
+        for end in cell.split(" to "):
+            float(end.removesuffix("%"))
     except ValueError:
         return False
     return True

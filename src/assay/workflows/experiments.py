@@ -21,6 +21,7 @@ from assay.store.datasets import DatasetVersions
 from assay.store.experiment_order import sort_order
 from assay.views.experiments import differences_dict
 from assay.views.trends import trend_dict
+from assay.workflows.online_links import OnlineLink, find_online_links
 from assay.workflows.stores import open_existing_store
 from assay.workflows.trends import read_trend
 
@@ -95,12 +96,14 @@ class ShownExperiments:
 
     experiments: tuple[Experiment, ...]
     datasets: Mapping[str, str] = field(default_factory=dict)  # the version of the evaluation set by id
+    online: Sequence[OnlineLink] = ()  # the A/B tests and the interleaving of a single experiment
 
     def to_dict(self) -> dict[str, Any]:
         """The experiments as plain data, with the keys that `assay experiments show --format json` prints."""
         if len(self.experiments) == 1:
             (experiment,) = self.experiments
-            return {**experiment.to_dict(), "dataset": self.datasets.get(experiment.id)}
+            online = [link.to_dict() for link in self.online]
+            return {**experiment.to_dict(), "dataset": self.datasets.get(experiment.id), "online": online}
         return differences_dict(self.experiments)
 
 
@@ -109,8 +112,9 @@ def show_experiments(request: ShowExperimentsRequest) -> ShownExperiments:
     with open_existing_store(request.store) as store:
         experiments = tuple(store.get(name) for name in request.names)
         labels = DatasetVersions(store).labels_by_qrels()
+        online = find_online_links(store, experiments[0].id) if len(experiments) == 1 else ()
     versions = {e.id: labels[digest] for e in experiments if (digest := e.digests.get("qrels")) in labels}
-    return ShownExperiments(experiments, versions)
+    return ShownExperiments(experiments, versions, online)
 
 
 @dataclass(frozen=True, kw_only=True)

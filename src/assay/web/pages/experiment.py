@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from assay.core.online_records import AB_TEST, OnlineRecord
 from assay.evaluation.configuration import flatten_settings
+from assay.views.online_pages import describe_interleaving, state_of
 from assay.web.page import Action, Context, Page, Parameters, Result, View
 from assay.workflows.experiments import (
     NoteRequest,
@@ -66,10 +68,21 @@ def present(context: Context, value: ShownExperiments, parameters: ExperimentPar
         "experiment": experiment,
         "number": number_systems([experiment.name], context.store)[experiment.name],
         "dataset": value.datasets.get(experiment.id),
+        "online": [{"link": link, **_mark(link.record)} for link in value.online],
         "axis": (min([0.0, *ends]), max([1.0, *ends])),
         "spaces": {title: flatten_settings(values) for title, values in spaces.items() if values},
     }
     return View(experiment.name, f"assay experiments show {experiment.id}", parts)
+
+
+def _mark(record: OnlineRecord) -> dict[str, str]:
+    """Return the address of an A/B test or an interleaving, its result and how that is marked."""
+    if record.kind == AB_TEST:
+        status = str(record.body.get("status") or "No data")
+        return {"address": f"/online/tests/{record.id}", "words": status, "state": state_of(status)}
+    banner = describe_interleaving(record.body)
+    address = f"/online/interleavings/{record.id}"
+    return {"address": address, "words": banner["title"], "state": banner["state"]}
 
 
 def _note(context: Context, form: NoteForm) -> Result:

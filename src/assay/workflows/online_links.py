@@ -1,0 +1,41 @@
+"""The online evidence that belongs to offline experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.core.online_records import BASELINE, CANDIDATE, OnlineRecord
+from assay.store.store import Store
+
+
+@dataclass(frozen=True)
+class OnlineLink:
+    """One A/B test or interleaving, and which side of it an experiment is."""
+
+    record: OnlineRecord
+    role: str  # BASELINE or CANDIDATE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the link as plain data."""
+        body = self.record.body
+        return {
+            "kind": self.record.kind,
+            "id": self.record.id,
+            "name": self.record.name,
+            "at": self.record.at.isoformat(),
+            "role": self.role,
+            "status": body.get("status"),
+            "winner": body.get("winner"),
+        }
+
+
+def find_online_links(store: Store, experiment: str) -> Sequence[OnlineLink]:
+    """Return the A/B tests and the interleaving of an experiment; of each name the newest."""
+    links: dict[tuple[str, str], OnlineLink] = {}
+    for record in (*store.ab_tests(), *store.interleavings()):
+        for role in (BASELINE, CANDIDATE):
+            if record.links.get(role) == experiment:
+                links.setdefault((record.kind, record.name), OnlineLink(record, role))
+    return list(links.values())
