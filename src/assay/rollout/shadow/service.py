@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock, Thread
 from typing import Any, Generic, ParamSpec, Self, TypeVar
 
@@ -130,6 +131,7 @@ class Shadow(Generic[P, R]):
                 job.candidate, job.started = candidate, time.perf_counter()
             repeat = self._call(self.primary, job.offer) if job.offer.is_repeated else None
             self._finish(job, candidate, repeat)
+        self._end_thread()  # the next one
 
     def _call(self, function: Callable[..., Any], offer: Offer) -> CallAnswer:
         start = time.perf_counter()
@@ -185,7 +187,11 @@ class Shadow(Generic[P, R]):
                 self._offers.record(job.offer, NOT_CALLED, None)
         except queue.Empty:
             pass
-        for _ in self._threads[: self.limits.queue]:
+        self._end_thread()
+
+    def _end_thread(self) -> None:
+        """Let one thread end; without room no thread is free to end."""
+        with suppress(queue.Full):
             self._waiting.put_nowait(None)
 
     def __enter__(self) -> Self:
