@@ -46,6 +46,7 @@ def serve_mirror(
         if not mirror.problem:
             raise
     finally:
+        socket.close()
         if not mirror.problem:
             finish(mirror)
     if mirror.problem:
