@@ -45,13 +45,22 @@ def render_status(status: RolloutStatus, style: str) -> str:
     if style == "csv":
         return render_csv(_CHECK_HEAD, rows)
     last = status.rollout.transitions[-1]
-    notes = [describe_rollout(status.rollout), f"last move: {_describe_move(last)}"]
+    notes = [describe_rollout(status.rollout), f"last move: {describe_move(last)}"]
     sections = [
         Section("", notes),
         Section("what is known", (), _CHECK_HEAD, rows),
         Section("what would move it on", status.next),
     ]
     return render_sections(f"Rollout {status.rollout.name}", sections, style)
+
+
+def format_coverage(share: float) -> str:
+    """Return a share of the traffic.
+
+    >>> format_coverage(0.125), format_coverage(0.0)
+    ('12.5 %', '0 %')
+    """
+    return f"{100 * share:g} %"
 
 
 def render_history(history: RolloutHistory, style: str) -> str:
@@ -165,7 +174,8 @@ def render_rollouts(rollouts: Sequence[Rollout], style: str) -> str:
     return render_sections("Rollouts", [Section("", (), _LIST_HEAD, rows)], style)
 
 
-def _describe_move(move: Transition) -> str:
+def describe_move(move: Transition) -> str:
+    """Return a move in one sentence: what, by whom, when and why."""
     reason = f": {move.reason}" if move.reason else ""
     return f"{_verb(move)} by {move.actor}, {move.at:%Y-%m-%d %H:%M:%S} UTC{reason}"
 

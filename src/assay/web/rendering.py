@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from assay.views.experiments import format_time
 from assay.views.numbers import format_count, format_p, format_short, format_signed, format_value
 from assay.views.online_pages import format_share, format_share_tick, format_signed_tick
+from assay.views.rollouts import format_coverage
 
 SYSTEM_SHAPES = 6  # systems have one of six colours, each with its own shape
 _AXIS_MARGIN = 0.02
@@ -35,6 +36,7 @@ def environment() -> Environment:
         time=format_time,
         query=_query,
         share=format_share,
+        coverage=format_coverage,
         tick_share=format_share_tick,
         tick_signed=format_signed_tick,
     )
