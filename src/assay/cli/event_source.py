@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from assay.core.errors import InputError
@@ -36,7 +37,6 @@ def add_event_source(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--bots",
-        default="default",
         metavar="RULES",
         help="which clients are programs, and left out: off, or queries_per_day=N, user_agent=off, "
         f"click_seconds=S, fast_clicks=N, separated by commas (default: {_default_rules()})",
@@ -53,17 +53,22 @@ def add_event_source(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def event_source(arguments: argparse.Namespace) -> EventSource:
+def event_source(arguments: argparse.Namespace, project: str | Path = PROJECT_FILE) -> EventSource:
     """Return the source that the options of `add_event_source` name, else that of the project."""
-    if not arguments.events and not arguments.url and Path(PROJECT_FILE).is_file():
-        return open_project_events()
-    return EventSource(
-        paths=arguments.events,
-        url=arguments.url,
-        queries_table=arguments.queries_table,
-        events_table=arguments.events_table,
-        columns=parse_event_columns(arguments.columns),
-        bots=parse_bot_rules(arguments.bots),
+    if not arguments.events and not arguments.url and Path(project).is_file():
+        source = open_project_events(project)
+    else:
+        source = EventSource(
+            paths=arguments.events,
+            url=arguments.url,
+            queries_table=arguments.queries_table,
+            events_table=arguments.events_table,
+        )
+    if arguments.bots is not None:
+        source = replace(source, bots=parse_bot_rules(arguments.bots))
+    return replace(
+        source,
+        columns={**source.columns, **parse_event_columns(arguments.columns)},
         needs_all_checks=arguments.check,
         normalised=arguments.normalised,
     )

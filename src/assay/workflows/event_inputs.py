@@ -99,6 +99,9 @@ def connect_database(url: str) -> Any:
     ibis = load_ibis()
     url = expand_url("--url", url)
     scheme, separator, rest = url.partition("://")
+    file = rest.partition("?")[0]
+    if scheme == "duckdb" and file not in ("", ":memory:") and not Path(file).is_file():
+        raise InputError(f"{redact_url(url)} cannot be opened: there is no file {file}")
     try:
         connection = ibis.connect(_SCHEMES.get(scheme, scheme) + separator + rest)
         if scheme == "duckdb":

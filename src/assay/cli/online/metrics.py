@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
-from assay.cli.online.sources import add_event_source, event_source
+from assay.cli.event_source import add_event_source, event_source
 from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format, add_store
 from assay.core.online_records import ONLINE_METRICS
@@ -115,7 +115,7 @@ def _metrics(arguments: argparse.Namespace) -> int:
 
 def _request(arguments: argparse.Namespace) -> MetricsRequest:
     return MetricsRequest(
-        source=event_source(arguments),
+        source=event_source(arguments, arguments.project),
         metrics=arguments.metric,
         by=arguments.by,
         unit=arguments.unit,
