@@ -39,3 +39,14 @@ def test_an_unknown_experiment_is_an_error_that_names_it(client: TestClient) -> 
     response = client.get("/compare.json", params={"baseline": "words", "candidate": "pictures"})
     assert response.status_code == 400
     assert "there is no experiment 'pictures'" in response.json()["error"]
+
+
+def test_experiments_of_one_name_are_told_apart_by_their_dates(tmp_path: Path) -> None:
+    store = save_experiments(tmp_path)
+    save_experiments(tmp_path)
+    client = open_dashboard(store)
+    experiments = client.get("/experiments.json").json()["experiments"]
+    second, first = (e["id"] for e in experiments if e["name"] == "words")
+    date = f'<span class="faint small">{experiments[0]["at"][:10]} '
+    assert client.get("/compare", params={"baseline": first, "candidate": second}).text.count(date) == 2
+    assert date not in client.get("/compare", params=PAIR).text

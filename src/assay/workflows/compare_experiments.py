@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.core.errors import InputError, UndecidableError
+from assay.core.recent_values import RecentValues
 from assay.core.records import Experiment
 from assay.core.tables import Scores
 from assay.evaluation.comparability import ComparabilityReason, comparability_reasons
@@ -54,6 +55,9 @@ class ExperimentComparison:
         return comparisons_dict(self.comparisons)
 
 
+_comparisons = RecentValues[Comparisons](8)  # of experiments, whose scores never change
+
+
 def compare_experiments(request: CompareExperimentsRequest) -> ExperimentComparison:
     """Compare the stored scores of experiments, if the experiments are comparable."""
     if not request.candidates:
@@ -68,8 +72,10 @@ def compare_experiments(request: CompareExperimentsRequest) -> ExperimentCompari
         if not request.anyway:
             for other in candidates:
                 _refuse_incomparable(store, baseline, other, measures)
+        ids = tuple(experiment.id for experiment in experiments)
+        key = (store.database.url, ids, tuple(measures), tuple(request.by), options)
         return ExperimentComparison(
-            _compare(store, experiments, measures, request.by, options),
+            _comparisons.get(key, lambda: _compare(store, experiments, measures, request.by, options)),
             tuple(experiments),
             tuple(reason for reason in reasons if reason.blocks),
             tuple(reason for reason in reasons if not reason.blocks),

@@ -6,12 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
-from assay.core.arrays import Floats
 from assay.evaluation.compare import Comparisons
 from assay.stats.comparison import Comparison
-from assay.stats.paired_differences import TOLERANCE, subtract
 from assay.views.compare import describe_state
 from assay.views.readings import cite_comparison, describe_reading
 from assay.views.trends import describe_reason
@@ -21,10 +17,9 @@ from assay.workflows.compare_experiments import (
     ExperimentComparison,
     compare_experiments,
 )
+from assay.workflows.compare_queries import list_query_differences
 from assay.workflows.experiment_texts import query_texts
 from assay.workflows.system_numbers import number_systems
-
-_QUERY_ROWS = 50
 
 
 class CompareParameters(Parameters):
@@ -79,6 +74,7 @@ def present(
     parts = {
         "is_empty": False,
         "experiments": list(zip(names, value.experiments, strict=True)),
+        "has_equal_names": len(set(numbers)) < len(names),
         "numbers": {name: numbers[e.name] for name, e in zip(names, value.experiments, strict=True)},
         "banners": [_banner(comparisons, name) for name in comparisons.candidates],
         "rows": _rows(comparisons),
@@ -159,60 +155,25 @@ def _queries(
     comparisons: Comparisons, parameters: CompareParameters, texts: dict[str, str]
 ) -> dict[str, Any]:
     """Return the queries by the size of their difference, one page of them."""
-    measures = [str(measure) for measure in comparisons.measures]
-    measure = parameters.measure if parameters.measure in measures else measures[0]
-    name = parameters.against if parameters.against in comparisons.candidates else comparisons.candidates[0]
-    before, after = comparisons.scores[comparisons.baseline], comparisons.scores[name]
-    lower = comparisons.find(measure, name).lower_is_better
-    change = subtract(after[measure], before[measure])
-    gain = -change if lower else change
-    order = _order(gain, parameters.show)
-    shown = order[parameters.offset : parameters.offset + _QUERY_ROWS].tolist()
-    reach = float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0
+    listed = list_query_differences(
+        comparisons, parameters.measure, parameters.against, parameters.show, parameters.offset
+    )
     return {
-        "measure": measure,
-        "measures": measures,
-        "name": name,
-        "counts": {show: len(_order(gain, show)) for show in ("all", "better", "worse", "equal")},
-        "axis": (-(reach or 1.0), reach or 1.0),
-        "total": len(order),
-        "offset": parameters.offset,
-        "next": parameters.offset + _QUERY_ROWS if parameters.offset + _QUERY_ROWS < len(order) else None,
+        "measure": listed.measure,
+        "measures": [str(measure) for measure in comparisons.measures],
+        "name": listed.candidate,
+        "counts": listed.counts,
+        "axis": (-(listed.reach or 1.0), listed.reach or 1.0),
+        "total": listed.total,
+        "offset": listed.offset,
+        "next": listed.next,
         "rows": [
-            {
-                "id": before.query_ids[row],
-                "text": texts.get(before.query_ids[row], ""),
-                "before": _number(before[measure], row),
-                "after": _number(after[measure], row),
-                "change": _number(change, row),
-                "state": _state(float(gain[row])),
-            }
-            for row in shown
+            {**row._asdict(), "id": row.query_id, "text": texts.get(row.query_id, "")} for row in listed.rows
         ],
     }
 
 
-def _order(gain: Floats, show: str) -> Any:
-    """Return the rows that are shown, the largest difference first."""
-    known = np.nan_to_num(gain)
-    conditions = {
-        "better": known > TOLERANCE,
-        "worse": known < -TOLERANCE,
-        "equal": np.abs(known) <= TOLERANCE,
-    }
-    mask = conditions.get(show, np.ones(len(known), bool))
-    order = np.argsort(-np.abs(known), kind="stable")
-    return order[mask[order]]
-
-
-def _state(gain: float) -> str:
-    return "better" if gain > TOLERANCE else "worse" if gain < -TOLERANCE else "same"
-
-
-def _number(values: Floats, row: int) -> float | None:
-    value = float(values[row])
-    return None if math.isnan(value) else value
-
-
-PAGES = (Page("/compare", "Compare", "compare.html", read, present, CompareParameters, key="C"),)
+PAGES = (
+    Page("/compare", "Compare", "compare.html", read, present, CompareParameters, key="C", is_long=True),
+)
 ACTIONS: tuple[Action, ...] = ()
