@@ -158,3 +158,18 @@ def test_texts_of_queries_are_text(tmp_path: Path) -> None:
     assert "<img src=x" not in page
     assert "<b>x</b>" not in page
     assert "&lt;img src=x" in page
+
+
+def test_the_frequency_of_queries_makes_head_torso_and_tail(tmp_path: Path) -> None:
+    store = save_experiments(tmp_path)
+    queries = tmp_path / "queries.jsonl"
+    lines = queries.read_text().splitlines()
+    queries.write_text("".join(f'{line[:-1]}, "frequency": {9**n}}}\n' for n, line in enumerate(lines)))
+    files = TableFiles(
+        qrels=str(tmp_path / "qrels.txt"), runs=[str(tmp_path / "words.run")], queries=str(queries)
+    )
+    result = evaluate(EvaluateRequest(files=files, measures=["RR@10"], with_recordings=True))
+    save(SaveRequest(name="counted", store=str(store)), result.recordings)
+    page = open_dashboard(store).get("/failures", params=MEASURE).text
+    assert "frequency: head" in page
+    assert "frequency: tail" in page

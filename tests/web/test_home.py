@@ -56,3 +56,15 @@ def test_failed_gates_and_low_slices_are_shown(tmp_path: Path) -> None:
     assert "The gate of release failed" in page
     assert "category: tail" in page
     assert "category: head" not in page
+
+
+def test_the_latest_experiments_show_the_measure_by_which_they_are_followed(tmp_path: Path) -> None:
+    names = ("AP", "Bpref", "P@5", "R@10", "nDCG@10")
+    with Store(tmp_path) as store:
+        store.put(Experiment("nightly", metrics=tuple(Metric(name, "", "", 0.5) for name in names)))
+    latest = open_dashboard(tmp_path).get("/").text.partition("Latest experiments")[2]
+    assert [name for name in ("nDCG@10", "R@10", "AP", "P@5") if f"{name}, n" in latest] == [
+        "nDCG@10",
+        "R@10",
+        "AP",
+    ]

@@ -117,6 +117,13 @@ def _main_measure(experiment: Experiment) -> str:
     return next((name for name in _PREFERRED_MEASURES if name in names), names[0] if names else "")
 
 
+def main_metrics(experiment: Experiment, most: int = 3) -> list[Metric]:
+    """Return a few values over all queries, those by which experiments are followed first."""
+    order = {name: place for place, name in enumerate(_PREFERRED_MEASURES)}
+    overall = [metric for metric in experiment.metrics if not metric.column]
+    return sorted(overall, key=lambda metric: order.get(metric.measure, len(order)))[:most]
+
+
 def _failing_slices(experiments: Sequence[Experiment]) -> list[FailingSlice]:
     """Return the slices whose interval lies below the value over all queries, the lowest first."""
     failing = []

@@ -24,6 +24,7 @@ from assay.workflows.stores import open_existing_store
 
 DEFAULT_MEASURE = "R@10"
 _NOT_QUALITY = ("Judged", "RBPResidual")
+_FREQUENCY = "frequency"  # of a query in a log
 _LISTED = 50  # experiments to choose from, the newest
 _MOST_VALUES = 20  # of a column that makes slices by itself
 
@@ -169,16 +170,19 @@ def _missing_tables(tables: _KeptTables) -> list[str]:
 
 
 def _slice_columns(queries: Queries | None) -> list[str]:
-    """Return the columns with few values, which make slices."""
+    """Return the columns that make slices."""
     if queries is None:
         return []
     columns = {name: values for name, values in queries.columns.items() if name not in ("query_id", "text")}
-    return [
-        name
-        for name, values in columns.items()
-        if all(isinstance(value, str | int | bool | None) for value in values)
-        and 1 < len(set(values)) <= _MOST_VALUES
-    ]
+    return [name for name, values in columns.items() if _makes_slices(name, values)]
+
+
+def _makes_slices(name: str, values: Sequence[Any]) -> bool:
+    """Return whether a column has few values, or is the frequency, which makes head, torso and tail."""
+    if name == _FREQUENCY:
+        return all(isinstance(value, int | float | None) for value in values) and len(set(values)) > 1
+    is_plain = all(isinstance(value, str | int | bool | None) for value in values)
+    return is_plain and 1 < len(set(values)) <= _MOST_VALUES
 
 
 def _known_measures(experiment: Experiment, rankings: Rankings, asked: str) -> list[str]:

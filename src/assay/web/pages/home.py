@@ -8,7 +8,7 @@ from assay.evaluation.trends import Trend
 from assay.views.experiments import describe_point
 from assay.views.numbers import format_signed
 from assay.web.page import Action, Context, Page, Parameters, View
-from assay.workflows.home import Home, HomeRequest, summarize_store
+from assay.workflows.home import Home, HomeRequest, main_metrics, summarize_store
 from assay.workflows.system_numbers import number_systems
 
 
@@ -26,6 +26,7 @@ def present(context: Context, value: Home, parameters: Parameters) -> View:
     failed = [e for e in value.gates if (e.result or {}).get("verdict") == "failed"]
     parts = {
         "home": value,
+        "metrics": {experiment.id: main_metrics(experiment) for experiment in value.experiments},
         "trends": trends,
         "numbers": number_systems(names, context.store),
         "banner": _banner(worse, [e.name for e in failed], bool(value.experiments)),

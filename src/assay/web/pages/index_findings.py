@@ -107,6 +107,7 @@ def _stack(shares: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
 def _difficulty(findings: StudyFindings, numbers: dict[str, int]) -> list[dict[str, Any]]:
     """Return the share of failing queries by quarter of each feature, one chart for each feature."""
     trials = [each for each in findings.trials if each.relations and each.failure.value][:_MOST_SHOWN]
+    numbers = _numbers_apart(trials, numbers)
     charts = []
     for name in dict.fromkeys(relation.feature for trial in trials for relation in trial.relations):
         lines = [line for trial in trials if (line := _quarter_line(trial, name)) is not None]
@@ -130,6 +131,14 @@ def _difficulty(findings: StudyFindings, numbers: dict[str, int]) -> list[dict[s
         ticks = [(axis.place(tick), f"{tick:.3g}") for tick in axis.ticks()]
         charts.append({"name": FEATURES.get(name, name), "series": series, "y_ticks": ticks})
     return charts
+
+
+def _numbers_apart(trials: Sequence[TrialFindings], numbers: dict[str, int]) -> dict[str, int]:
+    """Return the number of each trial: that of its engine, or its place if trials share an engine."""
+    own = [numbers[trial.key] for trial in trials]
+    if len(set(own)) == len(own):
+        return numbers
+    return {trial.key: place for place, trial in enumerate(trials, 1)}
 
 
 def _quarter_line(trial: TrialFindings, feature: str) -> tuple[TrialFindings, list[float | None]] | None:
