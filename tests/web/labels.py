@@ -5,6 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from assay.workflows.dataset_versions import ImportDatasetRequest, import_dataset
+from assay.workflows.evaluate import EvaluateRequest, evaluate
+from assay.workflows.inputs import TableFiles
+from assay.workflows.recording import SaveRequest
+from assay.workflows.saving import save
 from tests.web.dashboards import save_experiments
 
 QUERIES, DOCUMENTS = 40, "abx"
@@ -56,3 +60,16 @@ def save_second_version(folder: Path, store: Path, note: str = "") -> None:
             store=str(store),
         )
     )
+
+
+def save_judged(store: Path, folder: Path, qrels: str, with_texts: bool = True) -> None:
+    """Save the experiment `judged`: the run `words` on other judgments."""
+    files = TableFiles(
+        qrels=qrels,
+        runs=[str(folder / "words.run")],
+        queries=str(folder / "queries.jsonl"),
+        documents=str(folder / "documents.jsonl"),
+        store=str(store),
+    )
+    result = evaluate(EvaluateRequest(files=files, measures=["RR@10"], with_recordings=True))
+    save(SaveRequest(name="judged", store=str(store), with_texts=with_texts), result.recordings)

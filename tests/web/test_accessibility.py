@@ -10,6 +10,7 @@ from playwright.sync_api import Browser
 from tests.web.axe import violations
 from tests.web.browser import serve
 from tests.web.dashboards import create_annotation_project, save_experiments
+from tests.web.online_evidence import save_online_evidence
 from tests.web.trials import save_known_trials
 
 PAGES = (
@@ -17,6 +18,7 @@ PAGES = (
     "/experiments",
     "/experiments?group=name&differences=true",
     "/experiments/words",
+    "/experiments/words/judgments",
     "/upload",
     "/jobs",
     "/search?text=reset",
@@ -26,9 +28,14 @@ PAGES = (
     "/failures?experiment=words&measure=RR@10&below=0.9",
     "/indexes?recall=0.89&robustness=0.9",
     "/indexes/findings",
+    "/online",
+    "/online/tests/lopsided",
+    "/online/interleavings/interleaved",
+    "/online/predict",
     "/annotate",
     "/annotate/shop",
     "/annotate/shop?rater=rater+1",
+    "/annotate/shop?rater=rater+1&by=query",
     "/no-such-page",
 )
 _VIEWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1440, "light"), (390, "dark"))
@@ -40,6 +47,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = save_experiments(folder)
     create_annotation_project(folder, store)
     save_known_trials(store)
+    save_online_evidence(store)
     with serve(store) as address:
         yield address
 

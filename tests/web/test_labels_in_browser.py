@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from assay.workflows.annotation import ProjectRequest, progress, project_judgments
 from assay.workflows.dataset_versions import ListDatasetsRequest, list_datasets
 from tests.web.axe import violations
-from tests.web.labels import save_labels, save_second_version
+from tests.web.labels import save_judged, save_labels, save_second_version
 
 _SETS = "/judges?human=dataset:people%23rater+1&model=dataset:model&by=category"
 
@@ -17,6 +17,7 @@ _SETS = "/judges?human=dataset:people%23rater+1&model=dataset:model&by=category"
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("labels")
     store = save_labels(folder)
+    save_judged(store, folder, "dataset:people")
     save_second_version(folder, store)
     return store
 
@@ -68,7 +69,19 @@ def _first_version(store: Path) -> str:
     return versions[-1].digest[:8]
 
 
-@pytest.mark.parametrize("path", ["/datasets/people?tab=checks", "/agreement?rater=dee", _SETS])
+def test_from_an_experiment_to_its_judges_and_a_query_by_keyboard(page: Page, address: str) -> None:
+    page.goto(f"{address}/experiments/judged")
+    page.get_by_role("link", name="Who judged").click()
+    expect(page.locator("#pairs tbody tr")).to_have_count(50)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("reset 0")
+    expect(page.locator(".card", has_text="Judgments by judge")).to_contain_text("rater 2")
+
+
+@pytest.mark.parametrize(
+    "path", ["/datasets/people?tab=checks", "/agreement?rater=dee", "/experiments/judged/judgments", _SETS]
+)
 def test_pages_have_no_serious_violation_and_do_not_scroll_sideways(
     browser: Browser, address: str, path: str
 ) -> None:

@@ -11,6 +11,7 @@ from assay.workflows.inputs import TableFiles
 from assay.workflows.recording import SaveRequest
 from assay.workflows.saving import save
 from tests.web.dashboards import open_dashboard, save_experiments, token_of
+from tests.web.labels import save_judged, save_labels
 
 
 @pytest.fixture
@@ -72,3 +73,20 @@ def test_a_query_whose_documents_are_all_judged_is_not_sent(client: TestClient, 
     refused = client.post("/queries/annotate", data=form, headers=token_of(client))
     assert refused.status_code == 400
     assert "every document among the first 10 of this query is judged" in refused.text
+
+
+def test_who_gave_what_grade_is_shown_first_for_the_documents_that_are_shown(tmp_path: Path) -> None:
+    store = save_labels(tmp_path)
+    save_judged(store, tmp_path, "dataset:people")
+    client = open_dashboard(store)
+    page = client.get("/queries/q5?experiment=judged").text
+    table = page[page.index("Judgments by judge") :]
+    assert table.index("rater 1") < table.index("rater 2") < table.index("Title b") < table.index("Title x")
+    labels = client.get("/queries/q5.json?experiment=judged").json()["judgments"]
+    assert {"doc_id": "a", "judge": "rater 2", "grade": 1.0} in labels
+    assert len(labels) == 6
+
+
+def test_labels_by_judge_that_were_not_kept_are_missing(client: TestClient) -> None:
+    assert "Labels by judge were not kept" in client.get("/queries/q1").text
+    assert client.get("/queries/q1.json").json()["judgments"] is None

@@ -9,6 +9,7 @@ from assay.core.tables import Documents, Qrels, Queries, Run
 Kind = Literal["qrels", "run", "queries", "documents"]
 Table = Qrels | Run | Queries | Documents
 KINDS: tuple[Kind, ...] = get_args(Kind)
+JUDGMENTS_FILE = "judgments.jsonl"  # in the folder of an evaluation set: what each judge said
 
 
 class Collection(NamedTuple):

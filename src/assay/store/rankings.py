@@ -11,9 +11,11 @@ import polars as pl
 from sqlalchemy import Connection, func, insert, select, text
 
 from assay.core.errors import InputError
+from assay.core.judgments import Judgments
 from assay.core.rankings import Rankings
 from assay.core.records import Experiment
 from assay.core.tables import Documents, Qrels, Queries, Scores
+from assay.store.kept_judgments import JUDGMENTS, put_judgments
 from assay.store.record_rows import insert_missing
 from assay.store.records import batches
 from assay.store.schema import document_texts, system_numbers
@@ -29,6 +31,7 @@ class ShownTables:
 
     rankings: Rankings | None = None
     qrels: Qrels | None = None
+    judgments: Judgments | None = None  # None: those of an evaluation set with the same qrels
     queries: Queries | None = None
     documents: Documents | None = None  # only those in the rankings are kept
     with_texts: bool = True  # else queries are kept without their texts
@@ -46,6 +49,9 @@ def put_shown_tables(store: Store, tables: ShownTables) -> dict[str, str]:
     for role, table in files.items():
         if table is not None and len(table) and _put_table(store, table):
             digests[role] = table.digest
+    labels = put_judgments(store, tables.judgments, digests.get("qrels"), tables.with_texts)
+    if labels is not None:
+        digests[JUDGMENTS] = labels
     if tables.losses is not None:
         digests["losses"] = store.tables.put(tables.losses)
     if tables.documents is not None and tables.rankings is not None:

@@ -13,6 +13,7 @@ from assay.core.judgments import Judgments
 from assay.core.records import DatasetVersion
 from assay.core.tables import Documents, Qrels, Queries
 from assay.datasets import Collection, read, read_collection, write
+from assay.datasets.formats import JUDGMENTS_FILE
 from assay.datasets.judgment_files import read_judgments, write_judgments
 from assay.judging.dataset_diff import DatasetDiff, diff_datasets
 from assay.store.datasets import DatasetTable, DatasetVersions
@@ -21,7 +22,6 @@ from assay.workflows.settings import read_settings
 from assay.workflows.store_location import store_url
 from assay.workflows.stores import open_existing_store
 
-JUDGMENTS_FILE = "judgments.jsonl"  # in the folder of an evaluation set
 _TABLE_FILES = {
     "queries": "queries.jsonl*",
     "documents": "corpus.jsonl*",

@@ -102,6 +102,7 @@ def _recordings(
         evaluation=verdict.evaluation,
         kind="gate",
         qrels=tables.qrels,
+        judgments=tables.judgments,
         queries=tables.queries,
         documents=tables.documents,
         run=run_digest(run),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from assay.core.groups import RunBlocks
 from assay.core.suggestions import did_you_mean
 from assay.core.tables import Documents, Qrels, Queries
 from assay.datasets import FORMATS, Collection, open_run, read, read_collection
+from assay.datasets.formats import JUDGMENTS_FILE
 from assay.workflows.settings import read_settings
 
 __all__ = ["FORMATS", "KINDS", "RunWatch", "TableFiles", "Tables", "read_configurations"]
@@ -33,6 +35,7 @@ class Tables(NamedTuple):
     queries: Queries | None
     documents: Documents | None
     runs: list[RunBlocks]
+    judgments: str | None = None  # the file beside the qrels with what each judge said, if there is one
 
     @property
     def derived_texts(self) -> dict[str, str]:
@@ -75,6 +78,7 @@ class TableFiles:
             collection.queries if queries is None else queries,
             collection.documents if documents is None else documents,
             self.open_runs(),
+            _judgments_file(self.qrels),
         )
 
     def _open_collection(
@@ -108,6 +112,12 @@ class TableFiles:
                 self.documents, "documents", format=formats.get("documents"), columns=columns["documents"]
             )
         return queries, documents
+
+
+def _judgments_file(source: str) -> str | None:
+    """Return the judgments in the folder of an evaluation set."""
+    path = os.path.join(source, JUDGMENTS_FILE)
+    return path if os.path.isfile(path) else None
 
 
 def read_configurations(

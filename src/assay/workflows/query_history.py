@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.core.errors import InputError
 from assay.core.records import Experiment
-from assay.store.datasets import DatasetVersions
+from assay.store.kept_judgments import find_judgments, read_query_judgments
 from assay.store.rankings import read_grades, read_queries, read_ranking, read_texts
 from assay.store.store import Store
 from assay.workflows.stores import open_existing_store
@@ -88,7 +88,7 @@ class QueryHistory:
     history: Sequence[QueryScore]  # the oldest first
     lists: Sequence[RankedList]
     grades: Mapping[str, int] | None  # by document; None: the judgments are not kept
-    judgments: Sequence[tuple[str, str, float | None]] = field(default_factory=list)  # document, judge, grade
+    judgments: Sequence[tuple[str, str, float | None]] | None = None  # document, judge, grade; None: not kept
     titles: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -107,11 +107,13 @@ class QueryHistory:
             "history": [score.to_dict() for score in self.history],
             "lists": [ranked.to_dict() for ranked in self.lists],
             "grades": None if self.grades is None else dict(self.grades),
-            "judgments": [
-                {"doc_id": doc, "judge": judge, "grade": grade} for doc, judge, grade in self.judgments
-            ],
+            "judgments": None if self.judgments is None else list(map(_label_dict, self.judgments)),
             "ideal": self.ideal,
         }
+
+
+def _label_dict(label: tuple[str, str, float | None]) -> dict[str, Any]:
+    return dict(zip(("doc_id", "judge", "grade"), label, strict=True))
 
 
 def show_query(request: QueryRequest) -> QueryHistory:
@@ -161,7 +163,7 @@ def _collect(
         [QueryScore(e.id, e.name, e.at, values[e.digests["scores"]].get(measure)) for e in scored],
         lists,
         grades,
-        _judgments(store, first, request.query_id),
+        read_query_judgments(store, find_judgments(store, first), request.query_id),
         {doc: _title(fields) for doc, fields in texts.items()},
     )
 
@@ -214,14 +216,3 @@ def _ranked_list(
 
 def _title(fields: Mapping[str, Any]) -> str:
     return str(fields.get("title") or "")
-
-
-def _judgments(store: Store, experiment: Experiment, query_id: str) -> list[tuple[str, str, float | None]]:
-    """Return who judged which document how, from the dataset version with the same judgments."""
-    versions = DatasetVersions(store)
-    for version in versions.find():
-        is_same = version.digests.get("qrels") == experiment.digests.get("qrels")
-        if is_same and "judgments" in version.digests:
-            rows = store.tables.rows_of(version.digests["judgments"], query_id)
-            return list(zip(rows["doc_id"], rows["judge"], rows["grade"], strict=True))
-    return []

@@ -43,6 +43,7 @@ class Recording:
     kind: str
     label: str = ""  # set if a request records several: the name is then NAME/label
     qrels: Qrels | None = None
+    judgments: str | None = None  # the file with what each judge said
     queries: Queries | None = None
     documents: Documents | None = None
     run: str | None = None  # the digest of the run
@@ -80,6 +81,7 @@ def record_runs(
             kind=kind,
             label=evaluation.name if len(evaluations) > 1 else "",
             qrels=tables.qrels,
+            judgments=tables.judgments,
             queries=tables.queries,
             documents=tables.documents,
             run=run_digest(run),

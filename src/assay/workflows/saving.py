@@ -12,6 +12,7 @@ from assay.core.rankings import Rankings
 from assay.core.records import Experiment
 from assay.core.settings import is_number
 from assay.core.tables import Scores
+from assay.datasets.judgment_files import read_judgments
 from assay.datasets.latencies import percentiles, read_latencies
 from assay.evaluation.configuration import flatten_settings
 from assay.store.evaluations import experiment_from_evaluation
@@ -62,6 +63,7 @@ def _shown_tables(recording: Recording, with_texts: bool) -> ShownTables:
     return ShownTables(
         rankings=Rankings.from_tops(recording.tops) if recording.tops else None,
         qrels=recording.qrels,
+        judgments=None if recording.judgments is None else read_judgments(recording.judgments),
         queries=recording.queries,
         documents=recording.documents if with_texts else None,
         with_texts=with_texts,

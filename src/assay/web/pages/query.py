@@ -21,6 +21,7 @@ from assay.workflows.system_numbers import number_systems
 
 _SHOWN_RANKS = 10
 _EXCERPT = 180  # characters of a document in a list
+_MOST_JUDGED = 50  # documents with their labels by judge
 
 
 class QueryParameters(Parameters):
@@ -141,12 +142,13 @@ def _series(history: Sequence[QueryScore]) -> dict[str, list[QueryScore]]:
 
 
 def _judges(value: QueryHistory) -> dict[str, Any]:
-    """Return the grades of each document by judge."""
-    names = sorted({judge for _, judge, _ in value.judgments})
-    rows: dict[str, dict[str, float | None]] = {}
-    for doc, judge, grade in value.judgments:
+    """Return the labels of each document by judge: first of those that are shown, in their order."""
+    shown = [d.doc_id for ranked in value.lists for d in (ranked.documents or ())[:_SHOWN_RANKS]]
+    rows: dict[str, dict[str, float | None]] = {doc: {} for doc in shown}
+    for doc, judge, grade in value.judgments or ():
         rows.setdefault(doc, {})[judge] = grade
-    return {"names": names, "rows": rows}
+    names = sorted({judge for labels in rows.values() for judge in labels})
+    return {"names": names, "rows": dict(list(rows.items())[:_MOST_JUDGED]), "left": len(rows) - _MOST_JUDGED}
 
 
 def _annotate(context: Context, form: AnnotateForm) -> Result:
