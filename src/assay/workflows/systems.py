@@ -346,7 +346,8 @@ def _open_data(files: TableFiles, path: Path) -> SearchData:
     qrels: Qrels | None = None
     try:
         if files.qrels:
-            qrels, queries, documents, _ = files.open()
+            tables = files.open()
+            qrels, queries, documents = tables.qrels, tables.queries, tables.documents
         else:
             queries, documents = files.open_unjudged()
     except AssayError as error:
