@@ -1,7 +1,7 @@
 """Online evidence in a store, as the commands keep it: an A/B test, an interleaving and online metrics."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +132,54 @@ def read_table(client: httpx2.Client, path: str, table: int = 1) -> list[list[st
     """Return the rows of a table of a page, as they are exported; empty columns are left out."""
     lines = client.get(f"{path}.csv", params={"table": table}).text.splitlines()
     return list(csv.reader(lines))[1:]
+
+
+def save_online_evidence(store: Path) -> None:
+    """Keep one of each kind, with releases of which one contradicts its offline evidence."""
+    save_releases(store, reversed_at=5)
+    save_test(store, "lopsided", analyse(days=3, shares={"control": 0.5, "candidate": 0.4}))
+    save_interleaving(store)
+    save_metrics(store)
+
+
+def save_hostile_evidence(store: Path, text: str, offline: Sequence[str]) -> None:
+    """Keep one of each kind in which every text is this one."""
+    for _ in range(2):  # two looks
+        save_online(AB_TEST, _hostile(analyse(days=2).to_dict(), text), _request(store, text, offline))
+    e = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 9}
+    needed = {"users_needed": e, "times_as_many": e, "metric": text}
+    rankers = {
+        "baseline": text,
+        "candidate": f"{text} ",
+        "winner": text,
+        "method": text,
+        "test": text,
+        "p": 0.1,
+    }
+    beside = {"power": 0.8, "interleaving": {"users_needed": e}, "ab": [needed]}
+    tables = {"tests": {text: 0.1}, "counts": {text: 1}, "beside_ab": beside}
+    problem = {"kind": text, "count": 3, "example": text, "treatment": text}
+    body = {**rankers, **tables, "users": 9, "wins": 1, "losses": 8, "ties": 0, "win_share": e}
+    save_online(INTERLEAVING, {**body, "problems": [problem]}, _request(store, text, offline))
+    for unit in (text, f"{text} "):
+        by = [{"column": column, "value": text, "metrics": {text: e}} for column in ("variant", text)]
+        log = {"metrics": {text: e}, "by": by, "problems": [problem], "unit": unit}
+        log |= {"definitions": {text: text}, "reasons": {text: text}}
+        save_online(ONLINE_METRICS, log, _request(store, text, ()))
+
+
+def _request(store: Path, name: str, offline: Sequence[str]) -> SaveOnlineRequest:
+    return SaveOnlineRequest(name=name, offline=offline, store=str(store))
+
+
+def _hostile(value: Any, text: str) -> Any:
+    """Return a body in which names and words end with a text."""
+    if isinstance(value, Mapping):
+        return {key: _hostile(part, text) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_hostile(part, text) for part in value]
+    return (
+        f"{value}{text}"
+        if isinstance(value, str) and value not in ("goal", "guardrail", "secondary")
+        else value
+    )

@@ -18,6 +18,7 @@ from assay.workflows.evaluate import EvaluateRequest, evaluate
 from assay.workflows.inputs import TableFiles
 from assay.workflows.recording import SaveRequest
 from assay.workflows.saving import save
+from tests.web.online_evidence import save_hostile_evidence
 from tests.web.teams import (
     PASSWORD,
     add_accounts,
@@ -71,6 +72,7 @@ def save_hostile_store(folder: Path) -> Path:
             store=str(store),
         )
     )
+    save_hostile_evidence(store, SCRIPT, (f"a{SCRIPT}", f"b{SCRIPT}"))
     return store
 
 
