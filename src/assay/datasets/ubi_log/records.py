@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
@@ -19,6 +20,7 @@ from assay.datasets.ubi_log.problem_log import ProblemLog
 _SLICE_ROWS = 1 << 16
 _PARQUET, _ZIP = b"PAR1", b"PK\x03\x04"
 _DECODER = json.JSONDecoder()
+_RECORD_LINE = re.compile(r"\n(?=[^\s]|[ \t]*\{)")
 
 
 class Record(NamedTuple):
@@ -143,18 +145,20 @@ def _parse_cell(value: Any) -> Any:
 
 
 def _json_records(lines: Iterable[tuple[int, bytes]], label: str, problems: ProblemLog) -> Iterator[Record]:
-    """Yield the records of JSON lines; a text that begins on its own line is read as one JSON value.
+    """Yield the records of JSON lines; a file whose first line only opens a value is read as one JSON value.
 
     A word before the object, such as the name of an index, is skipped.
     """
-    numbered = iter(lines)
+    numbered, is_first = iter(lines), True
     for number, line in numbered:
         text = line.strip().removeprefix(b"\xef\xbb\xbf")
         if not text:
             continue
-        if text in (b"[", b"{") or (text[:1] == b"[" and not text.endswith(b"]")):
+        opens = text in (b"[", b"{") or (text[:1] == b"[" and not text.endswith(b"]"))
+        if is_first and opens:
             yield from _whole_json(number, [line, *(rest for _, rest in numbered)], label, problems)
             return
+        is_first = False
         value = _parse(text)
         if value is None:
             problems.add("not JSON", label, number, text[:80].decode("utf-8", "replace"))
@@ -176,25 +180,35 @@ def _parse(text: bytes) -> Any:
 
 def _whole_json(number: int, lines: list[bytes], label: str, problems: ProblemLog) -> Iterator[Record]:
     """Yield the records of one JSON value, or of several one after the other, on many lines."""
-    text = b"\n".join(lines).decode("utf-8", "replace")
-    decoder, position = json.JSONDecoder(), 0
-    is_list = text.lstrip().startswith("[")
-    if is_list:
+    text = b"\n".join(line.rstrip(b"\r\n") for line in lines).decode("utf-8", "replace")
+    text = text.removeprefix("\ufeff")
+    decoder, position, counted = json.JSONDecoder(), 0, 0
+    if text.lstrip().startswith("["):
         position = text.index("[") + 1
-    while (position := _skip(text, position)) < len(text) and text[position] != "]":
-        line = number + text.count("\n", 0, position)
+    while (position := _skip(text, position)) < len(text):
+        number += text.count("\n", counted, position)
+        counted = position
         try:
             value, position = decoder.raw_decode(text, position)
         except ValueError as error:
-            problems.add("not JSON", label, line, first_line(error))
-            return
-        yield from _unwrap(Record(label, line, value), problems)
+            problems.add("not JSON", label, number, first_line(error))
+            position = _next_record(text, position)
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            yield from _unwrap(Record(label, number, item), problems)
 
 
 def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\r\n,":
+    """Return the position of the next value: after spaces, commas and ends of lists."""
+    while position < len(text) and text[position] in " \t\r\n,]":
         position += 1
     return position
+
+
+def _next_record(text: str, position: int) -> int:
+    """Return the position of the next line after a broken record that is not indented or opens an object."""
+    found = _RECORD_LINE.search(text, position)
+    return found.end() if found else len(text)
 
 
 def _unwrap(record: Record, problems: ProblemLog) -> Iterator[Record]:
