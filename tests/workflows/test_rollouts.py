@@ -240,20 +240,20 @@ def test_splits_are_signed_only_with_a_key(tmp_path: Path, monkeypatch: pytest.M
     }
 
 
-@pytest.mark.parametrize(("compared", "is_enough"), [(10, False), (1500, True)])
+@pytest.mark.parametrize(
+    ("compared", "failed", "status"),
+    [(10, 0, "undecided"), (1500, 0, "passed"), (1500, 10, "passed"), (1500, 60, "failed")],
+)
 def test_the_shadow_step_asks_for_a_shadow_report_of_the_same_name(
-    tmp_path: Path, compared: int, is_enough: bool
+    tmp_path: Path, compared: int, failed: int, status: str
 ) -> None:
     store = start(tmp_path, "[rollout]\n")
     act(store, "advance")
     with Store(store) as opened:
-        body = {"counts": {"compared": compared}}
+        counts = {"compared": compared, "logged": compared}
+        body = {"counts": counts, "failed_alone": {"candidate": failed, "primary": 0}}
         record = OnlineRecord(NAME, "shadow", body, id="shadowrec1")
         opened.records(OnlineRecordKind("shadow")).add([record])
-    status = read_status(RolloutRequest(name=NAME, store=store)).to_dict()
-    shadow = next(entry for entry in status["evidence"] if entry["kind"] == "shadow")
-    assert (shadow["status"] == "passed", shadow["record"], shadow["n"]) == (
-        is_enough,
-        "shadowrec1",
-        compared,
-    )
+    evidence = read_status(RolloutRequest(name=NAME, store=store)).to_dict()["evidence"]
+    shadow = next(entry for entry in evidence if entry["kind"] == "shadow")
+    assert (shadow["status"], shadow["record"], shadow["n"]) == (status, "shadowrec1", compared)

@@ -92,6 +92,7 @@ class RolloutPolicy:
     rules: tuple[MetricRule, ...] = ()
     alpha: float = 0.05  # of all guardrails and signals together, over the whole rollout
     min_traffic: float = 0.5  # share of the usual units of a day below which the traffic counts as missing
+    max_shadow_errors: float = 0.01  # share of requests in which the candidate alone may fail
     approvals: Approvals = field(default_factory=Approvals)
     arms: tuple[str, str] = ("control", "treatment")
     salt: str = ""
@@ -167,6 +168,7 @@ def read_policy(settings: Mapping[str, Any]) -> RolloutPolicy:
         rules=tuple(rule for role in ROLES for rule in _read_rules(fields, role)),
         alpha=_share(fields, "alpha", 0.05),
         min_traffic=_share(fields, "min_traffic", 0.5),
+        max_shadow_errors=_share(fields, "max_shadow_errors", 0.01),
         approvals=_read_approvals(fields.table("approvals")),
         arms=arms,
         salt=fields.text("salt") or "",

@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
+from assay.core.digests import digest_of
 from assay.core.errors import AssayError, UndecidableError
 from assay.core.version import __version__
 from assay.web.access import Access, context_of, require_role
@@ -21,7 +22,7 @@ from assay.web.error_pages import error_response
 from assay.web.exports import Table, csv_response, export_parameters, table_of_page, without_table
 from assay.web.headers import SecurityHeaders
 from assay.web.long_reads import LongRead, LongReads
-from assay.web.page import Action, Context, Page, PageModule, View
+from assay.web.page import Action, Context, Document, Page, PageModule, View
 from assay.web.pages import MODULES
 from assay.web.rendering import render
 from assay.workflows.stores import keep_stores_open
@@ -44,6 +45,8 @@ def create_app(
     for module in modules:
         for action in module.ACTIONS:
             _add_action(app, action)
+        for document in getattr(module, "DOCUMENTS", ()):
+            _add_document(app, document)
     access.install(app)
     app.add_middleware(BodyLimit)
     app.add_middleware(SecurityHeaders)
@@ -139,6 +142,18 @@ def _data_address(request: Request) -> str:
     path = "/index" if request.url.path == "/" else request.url.path
     query = f"?{request.url.query}" if request.url.query else ""
     return f"{path}.json{query}"
+
+
+def _add_document(app: FastAPI, document: Document) -> None:
+    def read(request: Request) -> Response:
+        text = document.read(context_of(request, document.role))
+        mark = f'"{digest_of(text.encode())[:32]}"'
+        if request.headers.get("if-none-match") == mark:
+            return Response(status_code=304, headers={"ETag": mark})
+        return Response(text, media_type=document.media_type, headers={"ETag": mark})
+
+    checks = [require_role(document.role)]
+    app.get(document.path, name=document.path, dependencies=checks)(read)
 
 
 def _add_action(app: FastAPI, action: Action) -> None:

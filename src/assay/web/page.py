@@ -101,6 +101,16 @@ class Action:
     role: Role = Role.ENGINEER
 
 
+@dataclass(frozen=True)
+class Document:
+    """What programs read at an address: a text that is not a page."""
+
+    path: str
+    media_type: str
+    read: Callable[[Context], str]
+    role: Role = Role.VIEWER
+
+
 class PageModule(Protocol):
     """A module of `pages`: its pages and its actions."""
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from assay.core.errors import InputError, MeasureError
-from assay.core.online_records import AB_TEST, BASELINE, CANDIDATE, DATASET
+from assay.core.online_records import AB_TEST, BASELINE, CANDIDATE, DATASET, SHADOW
 from assay.core.records import Experiment
 from assay.online.ab.analysis import analyse_sums
 from assay.online.ab.cells import DAY, TestSums
@@ -19,6 +19,7 @@ from assay.online.units import UNIT, unit_of, unit_table
 from assay.rollout.evidence import FAILED, OPEN, PASSED, OnlineEvidence, StepCheck, design_test
 from assay.rollout.machine import Rollout
 from assay.rollout.policy import RolloutPolicy
+from assay.stats.intervals import Estimate, estimate_share
 from assay.store.datasets import DatasetVersions
 from assay.store.online_records import OnlineRecordKind
 from assay.store.store import Store
@@ -29,7 +30,6 @@ from assay.workflows.online_metrics import read_project_metrics
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-SHADOW = "shadow"  # the kind of the records of shadow reports
 _ONLINE_STAGES = ("ab", "ramp")
 
 
@@ -156,7 +156,15 @@ def check_shadow(store: Store, rollout: Rollout) -> list[StepCheck]:
         return [StepCheck("shadow", name, OPEN, {"n": 0, "min_units": least, "problem": problem})]
     newest = records[0]
     compared = _compared_requests(newest.body)
-    figures = {"n": compared, "min_units": least, "record": newest.id}
+    figures: dict[str, Any] = {"n": compared, "min_units": least, "record": newest.id}
+    failures = _candidate_failures(newest.body)
+    if failures is not None:
+        figures["failed_alone"] = failures.to_dict()
+        most = RolloutPolicy.from_dict(rollout.policy).max_shadow_errors
+        if failures.low is not None and failures.low > most:
+            words = f"the candidate alone failed in {100 * (failures.value or 0):.2g} % of the requests"
+            problem = f"{words}, more than {100 * most:g} %"
+            return [StepCheck("shadow", name, FAILED, {**figures, "problem": problem})]
     if newest.at < rollout.entered_at - timedelta(days=30):
         return [StepCheck("shadow", name, FAILED, {**figures, "problem": "it is older than 30 days"})]
     return [StepCheck("shadow", name, PASSED if compared >= least else OPEN, figures)]
@@ -166,6 +174,14 @@ def _compared_requests(body: Mapping[str, Any]) -> int:
     """Return how many requests a shadow report compares."""
     counts = body.get("counts", {})
     return int(counts.get("compared", 0) or 0) if isinstance(counts, Mapping) else 0
+
+
+def _candidate_failures(body: Mapping[str, Any]) -> Estimate | None:
+    """Return in which share of the logged requests the candidate failed and the primary did not."""
+    alone, logged = body.get("failed_alone"), body.get("counts", {}).get("logged")
+    if not isinstance(alone, Mapping) or not logged:
+        return None
+    return estimate_share(float(alone.get("candidate", 0)), int(logged), 0.95)
 
 
 def save_test(store: Store, rollout: Rollout, evidence: OnlineEvidence) -> str:

@@ -68,6 +68,12 @@ def publish_splits(request: SplitsRequest) -> PublishedSplits:
         return publish(store.database, request.path or os.environ.get(FILE_VARIABLE, ""))
 
 
+def read_document(store: str | None) -> str:
+    """Return the signed splits of a store, as a server gives them to services."""
+    with open_existing_store(store) as opened:
+        return publish(opened.database, "").document
+
+
 def publish(database: Database, path: str) -> PublishedSplits:
     """Write the signed splits to a file, if one is named, unless it has newer ones."""
     key = splits_key()

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from assay.rollout.machine import LIVE
 from assay.rollout.policy import RolloutPolicy
 from assay.views.rollouts import describe_rollout
-from assay.web.page import Action, Context, Page, Parameters, Result, Role, View
+from assay.web.page import Action, Context, Document, Page, Parameters, Result, Role, View
 from assay.web.rollout_parts import (
     evidence_rows,
     link_rows,
@@ -26,6 +26,8 @@ from assay.workflows.rollout_pages import (
     read_evidence,
 )
 from assay.workflows.rollout_people import Person, current_actor
+from assay.workflows.rollout_splits import read_document
+from assay.workflows.rollout_telemetry import read_prometheus
 from assay.workflows.rollouts import (
     MoveRolloutRequest,
     RolloutList,
@@ -188,6 +190,10 @@ PAGES = (
         _present_evidence,
         RolloutParameters,
     ),
+)
+DOCUMENTS = (
+    Document("/metrics", "text/plain; version=0.0.4; charset=utf-8", lambda c: read_prometheus(c.store)),
+    Document("/splits", "application/json", lambda c: read_document(c.store)),
 )
 ACTIONS = (
     Action("/rollouts", StartForm, _start),
