@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from assay.judging.annotation.project import COUNTED, AnnotationProject
-from assay.store import annotation_frames
+from assay.store import annotation_frames, annotation_labels
 from assay.store.annotation_frames import find_label_state, read_label_frame, read_label_state
-from assay.store.annotation_labels import read_labels, read_progress
+from assay.store.annotation_labels import read_labels, read_overview, read_progress
 from assay.store.annotation_queue import AnnotationQueue
 from assay.store.store import Store
 from tests.annotations import Clock, create_project, judge_all, open_queue, project_contents, shown
@@ -106,7 +106,8 @@ def test_progress_is_that_of_the_labels_counted_one_by_one(store: Store) -> None
     for rater in progress.raters:
         own = [label for label in labels if label.rater == rater.rater and label.role == COUNTED]
         seconds = [(label.at - label.shown_at).total_seconds() for label in own]
-        assert (rater.labels, rater.seconds) == (len(own), pytest.approx(median(seconds)))
+        assert rater.labels == len(own)
+        assert rater.seconds == pytest.approx(median(seconds))
     grades = defaultdict(list)
     for label in labels:
         if label.role == COUNTED:
@@ -115,3 +116,19 @@ def test_progress_is_that_of_the_labels_counted_one_by_one(store: Store) -> None
     shares = [sum(one) / len(one) for one in same]
     assert progress.agreement.value == pytest.approx(sum(shares) / len(shares), abs=1e-12)
     assert progress.agreement.n == len(shares) == 12
+
+
+def test_an_overview_is_the_progress_without_what_needs_all_labels(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = create_project(store, project_contents(12))
+    queue = open_queue(store, project)
+    judge_all(queue, "ann", [0.0, 1.0, 2.0])
+    judge_all(queue, "bob", [0.0, 2.0, 2.0, 1.0])
+    progress, overview = read_progress(store.database, project), read_overview(store.database, project)
+    assert (overview.labels, overview.full_pairs) == (progress.labels, progress.full_pairs)
+    assert list(overview.raters) == ["ann", "bob"]
+    assert overview.agreement == progress.agreement
+    monkeypatch.setattr(annotation_labels, "OVERVIEW_PAIRS", 5)
+    queue.undo("bob")
+    assert read_overview(store.database, project).agreement.n == 5

@@ -106,6 +106,15 @@ def read_label_frame(connection: Connection, state: LabelState) -> pl.DataFrame:
     return _frames.read(connection, state)
 
 
+def read_first_labels(connection: Connection, state: LabelState, pairs: int) -> pl.DataFrame:
+    """Return the valid labels of the first pairs in the shuffled order."""
+    labels, known = (
+        _valid_labels(state, _assignments.pair < pairs),
+        _known_pairs(state, _pairs.number < pairs),
+    )
+    return _join(connection, labels, known)
+
+
 def _time_of(connection: Connection, record: str, number: int) -> int:
     query = select(_labels.at).where(_labels.record == record, _labels.number == number)
     return int(connection.execute(query).scalar() or 0)

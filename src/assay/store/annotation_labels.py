@@ -15,6 +15,7 @@ from assay.judging.annotation.outside_labels import LabelImport, OutsideLabel
 from assay.judging.annotation.progress import (
     LabelRow,
     ProjectCounts,
+    ProjectOverview,
     ProjectProgress,
     RaterCounts,
     estimate_agreement,
@@ -22,7 +23,7 @@ from assay.judging.annotation.progress import (
 )
 from assay.judging.annotation.project import COUNTED, AnnotationProject
 from assay.stats.intervals import Estimate
-from assay.store.annotation_frames import LabelState, find_label_state, read_label_frame
+from assay.store.annotation_frames import LabelState, find_label_state, read_first_labels, read_label_frame
 from assay.store.annotation_rows import (
     LABELLED,
     LATER,
@@ -44,6 +45,9 @@ from assay.store.schema import (
 _pairs, _assignments, _labels = annotation_pairs.c, annotation_assignments.c, annotation_labels.c
 _counts = RecentValues[tuple[int, int]](200)  # by the state of the labels
 _agreements = RecentValues[Estimate](50)
+_first_agreements = RecentValues[Estimate](200)
+_raters = RecentValues[list[str]](200)
+OVERVIEW_PAIRS = 10_000  # whose labels are read for an overview
 
 
 def read_labels(connection: Connection, project: AnnotationProject) -> list[LabelRow]:
@@ -113,6 +117,21 @@ def read_progress(database: Database, project: AnnotationProject) -> ProjectProg
         raters=summarise_raters(labels, raters, project.gold_tolerance),
         agreement=_agreements.get(state, lambda: estimate_agreement(labels)),
     )
+
+
+def read_overview(database: Database, project: AnnotationProject) -> ProjectOverview:
+    """Return how far a project is; reads the labels of some pairs at most, so that a page may ask."""
+    with database.read_transaction() as connection:
+        state = find_label_state(connection, database, project)
+        labelled = (_assignments.record == project.id) & (_assignments.state == LABELLED)
+        raters = select(_assignments.rater).where(labelled).distinct()
+        return ProjectOverview(
+            **vars(_read_counts(connection, project, state)),
+            raters=_raters.get(state, lambda: sorted(connection.execute(raters).scalars())),
+            agreement=_first_agreements.get(
+                state, lambda: estimate_agreement(read_first_labels(connection, state, OVERVIEW_PAIRS))
+            ),
+        )
 
 
 def _count_raters(connection: Connection, project: AnnotationProject) -> dict[str, RaterCounts]:

@@ -19,7 +19,7 @@ from assay.core.recent_values import RecentValues
 from assay.datasets import read
 from assay.judging.annotation.arrangement import arrange_pairs
 from assay.judging.annotation.assignments import Assignment, NoAssignment, QueryPair, SavedLabel
-from assay.judging.annotation.progress import ProjectProgress
+from assay.judging.annotation.progress import ProjectOverview, ProjectProgress
 from assay.judging.annotation.project import (
     COUNTED,
     AnnotationProject,
@@ -29,7 +29,7 @@ from assay.judging.annotation.project import (
 )
 from assay.store.annotation import AnnotationProjects, ProjectContents
 from assay.store.annotation_frames import find_label_state, read_label_frame
-from assay.store.annotation_labels import read_progress
+from assay.store.annotation_labels import read_overview, read_progress
 from assay.store.annotation_queue import AnnotationQueue
 from assay.store.store import Store
 from assay.workflows.annotation_pairs import check_fields, collect_texts, read_gold, read_pairs
@@ -326,6 +326,24 @@ def list_projects(request: ListProjectsRequest) -> ProjectList:
     with open_existing_store(request.store) as store:
         projects = AnnotationProjects(store).find()
         return ProjectList(tuple(read_progress(store.database, project) for project in projects))
+
+
+@dataclass(frozen=True)
+class ProjectOverviews:
+    """Annotation projects as far as it can be told without reading all labels, the newest first."""
+
+    projects: tuple[ProjectOverview, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the projects as plain data."""
+        return {"projects": [{**p.project.to_dict(), **p.to_dict()} for p in self.projects]}
+
+
+def list_overviews(request: ListProjectsRequest) -> ProjectOverviews:
+    """Return the projects of a store, each at a cost that does not grow with its labels."""
+    with open_existing_store(request.store) as store:
+        projects = AnnotationProjects(store).find()
+        return ProjectOverviews(tuple(read_overview(store.database, project) for project in projects))
 
 
 def close_project(request: ProjectRequest) -> ProjectProgress:

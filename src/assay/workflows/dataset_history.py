@@ -15,14 +15,14 @@ from assay.core.judgments import Judgments
 from assay.core.recent_values import RecentValues
 from assay.core.records import DatasetVersion, Experiment
 from assay.core.tables import Qrels, Queries
-from assay.judging.annotation.progress import ProjectProgress
+from assay.judging.annotation.progress import ProjectOverview
 from assay.judging.annotation.project import AnnotationProject
 from assay.judging.dataset_diff import TableDiff, diff_datasets
 from assay.stats import Estimate
 from assay.stats.intervals import estimate_mean
 from assay.store.annotation import AnnotationProjects
 from assay.store.annotation_decisions import read_pair_ids
-from assay.store.annotation_labels import read_progress
+from assay.store.annotation_labels import read_overview
 from assay.store.datasets import TABLES, DatasetTable, DatasetVersions
 from assay.store.experiment_order import count_uses
 from assay.store.store import Store
@@ -75,7 +75,7 @@ class ExperimentCoverage:
 class DatasetPool:
     """An annotation project with pairs of the queries of a version."""
 
-    progress: ProjectProgress
+    progress: ProjectOverview
     pairs: int  # of queries of the version
     labelled: int  # pairs that the version has labels of
 
@@ -273,7 +273,7 @@ def _pools(store: Store, version: DatasetVersion) -> list[DatasetPool]:
         key = (store.database.url, project.id, counts, version.digests.get("qrels"))
         pairs, labelled = _pool_counts.get(key, partial(_count_judged, store, project, judged))
         if pairs:
-            pools.append(DatasetPool(read_progress(store.database, project), pairs, labelled))
+            pools.append(DatasetPool(read_overview(store.database, project), pairs, labelled))
     return pools
 
 

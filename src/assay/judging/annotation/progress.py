@@ -84,6 +84,18 @@ class ProjectCounts:
 
 
 @dataclass(frozen=True)
+class ProjectOverview(ProjectCounts):
+    """How far a project is, as far as it can be told without reading all labels."""
+
+    raters: Sequence[str]
+    agreement: Estimate  # over the first pairs, which are in a shuffled order; n says how many
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the overview as plain data."""
+        return {**super().to_dict(), "agreement": self.agreement.to_dict(), "raters": list(self.raters)}
+
+
+@dataclass(frozen=True)
 class ProjectProgress(ProjectCounts):
     """How far a project is."""
 

@@ -16,13 +16,13 @@ from assay.workflows.annotation import (
     ListProjectsRequest,
     NextQueryRequest,
     PairRequest,
-    ProjectList,
+    ProjectOverviews,
     RaterRequest,
     RaterTurn,
     SaveLabelRequest,
     cannot_rate,
     later,
-    list_projects,
+    list_overviews,
     next_assignment,
     next_query,
     save_label,
@@ -83,12 +83,12 @@ class RaterForm(Parameters):
     by: Literal["", "query"] = ""
 
 
-def read_projects(context: Context, parameters: ProjectsParameters) -> ProjectList:
+def read_projects(context: Context, parameters: ProjectsParameters) -> ProjectOverviews:
     """Return the projects with their progress."""
-    return list_projects(ListProjectsRequest(store=context.store))
+    return list_overviews(ListProjectsRequest(store=context.store))
 
 
-def present_projects(context: Context, value: ProjectList, parameters: ProjectsParameters) -> View:
+def present_projects(context: Context, value: ProjectOverviews, parameters: ProjectsParameters) -> View:
     """Return the projects, open ones first."""
     projects = sorted(value.projects, key=lambda progress: progress.closed_at is not None)
     return View("Annotate", "assay judge projects", {"projects": projects, "user": context.user})
