@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from io import StringIO
-from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from assay.bench.imported.result import ImportedResult, make_record, parse_metric
 from assay.bench.imported.trial_rows import parse_value
@@ -26,6 +21,7 @@ from assay.bench.studies.robustness_columns import (
 from assay.bench.sweeps.cases import REQUEST_MODES
 from assay.core.errors import FormatError
 from assay.core.vectors import METRICS
+from assay.datasets.table_rows import read_table_rows
 from assay.stats.percentiles import PERCENTILES
 
 SOURCE = "table"
@@ -42,62 +38,10 @@ def read(path: str, k: int | None = None) -> Iterator[ImportedResult]:
 
 def read_rows(path: str) -> Iterator[tuple[int, Row]]:
     """Yield the rows of a table with their line numbers; there is at least one."""
-    rows = _read_parquet(path) if _starts_with(path, b"PAR1") else _read_delimited(path)
-    first = next(rows, None)
-    if first is None:
-        raise FormatError("has no rows", path)
-    yield first
-    yield from rows
+    return read_table_rows(path, _check_header)
 
 
-def _starts_with(path: str, magic: bytes) -> bool:
-    with open(path, "rb") as file:
-        return file.read(len(magic)) == magic
-
-
-def _read_delimited(path: str) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a text file with their line numbers."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"is not UTF-8 text: {error}; write it as UTF-8", path) from None
-    head = text.partition("\n")[0]
-    delimiter = max("\t,;", key=head.count)
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        yield from _read_lines(reader, path)
-    except csv.Error as error:
-        raise FormatError(f"is not a table: {error}", path, reader.line_num) from None
-
-
-def _read_lines(reader: Any, path: str) -> Iterator[tuple[int, Row]]:
-    header = _check_header([name.strip() for name in next(reader, [])], path)
-    for cells in reader:
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != len(header):
-            raise FormatError(
-                f"expected {len(header)} cells, as in the first line, found {len(cells)}",
-                path,
-                reader.line_num,
-            )
-        yield reader.line_num, dict(zip(header, map(str.strip, cells), strict=True))
-
-
-def _read_parquet(path: str) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a Parquet file with their numbers."""
-    try:
-        frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise FormatError(f"cannot be read as Parquet: {error}; download or write it again", path) from None
-    _check_header(frame.columns, path)
-    yield from enumerate(frame.iter_rows(named=True), 1)
-
-
-def _check_header(names: list[str], path: str) -> list[str]:
-    duplicates = sorted({name for name in names if names.count(name) > 1})
-    if duplicates:
-        raise FormatError(f"has more than one column {', '.join(map(repr, duplicates))}", path, 1)
+def _check_header(names: list[str], path: str) -> None:
     has_figures = FIGURE_COLUMNS.keys() & set(names) or any(map(parse_robustness_column, names))
     if not has_figures or not set(ENGINE_COLUMNS) & set(names):
         raise FormatError(
@@ -116,7 +60,6 @@ def _check_header(names: list[str], path: str) -> list[str]:
     if hint := _spelling_hint(set(names) - _KNOWN_COLUMNS):
         advice = "rename it, to build.NAME or search.NAME if it is a parameter"
         raise FormatError(f"has a column that is nearly a figure{hint} {advice}", path, 1)
-    return names
 
 
 def _spelling_hint(names: Iterable[str]) -> str:
