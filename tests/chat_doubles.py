@@ -17,6 +17,8 @@ from typing import Any
 KEY = "sk-not-a-key-3141"
 PROMPT_TOKENS, COMPLETION_TOKENS = 100, 10
 Answer = Callable[[str], str]  # the text of the reply to the last message
+Message = dict[str, Any]
+Converse = Callable[[list[Message]], Message]  # the reply to all messages, which may call tools
 
 
 class ChatDouble(ThreadingHTTPServer):
@@ -24,9 +26,9 @@ class ChatDouble(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, faults: list[str], seconds: float, answer: Answer) -> None:
+    def __init__(self, faults: list[str], seconds: float, converse: Converse) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.faults, self.seconds, self.answer = faults, seconds, answer
+        self.faults, self.seconds, self.converse = faults, seconds, converse
         self.bodies: list[dict[str, Any]] = []
         self.billed: Counter[str] = Counter()  # replies that were generated, by the last message
         self.lock = Lock()
@@ -40,9 +42,13 @@ class ChatDouble(ThreadingHTTPServer):
 
 
 @contextmanager
-def chat_double(*faults: str, seconds: float = 0.0, answer: Answer | None = None) -> Iterator[ChatDouble]:
+def chat_double(
+    *faults: str, seconds: float = 0.0, answer: Answer | None = None, converse: Converse | None = None
+) -> Iterator[ChatDouble]:
     """Start a double with these faults, one for each request, that takes so long for a reply."""
-    server = ChatDouble(list(faults), seconds, answer or grade_by_words)
+    answer_last = answer or grade_by_words
+    respond = converse or (lambda messages: {"content": answer_last(messages[-1]["content"])})
+    server = ChatDouble(list(faults), seconds, respond)
     Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield server
@@ -101,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "hollow":
             self._respond(200, {"choices": []})
         else:
-            message = _REPLIES.get(fault) or {"content": self.server.answer(last)}
+            message = _REPLIES.get(fault) or self.server.converse(body["messages"])
             reason = "length" if fault == "empty" else "stop"
             choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
             usage = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": COMPLETION_TOKENS}

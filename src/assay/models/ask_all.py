@@ -177,7 +177,7 @@ class _Session:
         request, lost_before = self.requests[key], self.model.lost_attempts
         at, begin = time.time(), time.monotonic()
         try:
-            reply = self.model.reply(request.messages, request.parameters, request.schema)
+            reply = self.model.reply(request.messages, request.parameters, request.schema, request.tools)
         except RemoteError as error:
             lost = self.model.lost_attempts - lost_before
             if error.kind not in _BILLED_KINDS:

@@ -10,10 +10,26 @@ from assay.core.errors import InputError
 from assay.models.model import Model, Usage
 from assay.remote.errors import RemoteError
 
-ROLES = ("system", "user", "assistant")
+ROLES = ("system", "user", "assistant", "tool")
 TOKENS_AROUND_MESSAGE = 64  # a bound of what a chat template adds to a message
 _BYTES_PER_TOKEN = 4.0  # of English text, about
 JsonSchema = Mapping[str, Any]
+
+
+class ToolCall(NamedTuple):
+    """A call of a tool that a model asks for."""
+
+    id: str
+    name: str
+    arguments: str  # JSON, as the model wrote it
+
+
+class Tool(NamedTuple):
+    """A function that a model may call: what it does, and the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
 
 
 class Message(NamedTuple):
@@ -21,6 +37,8 @@ class Message(NamedTuple):
 
     role: str  # one of ROLES
     text: str
+    tool_calls: tuple[ToolCall, ...] = ()  # of the assistant
+    tool_call_id: str = ""  # of the result of a tool: the call that it answers
 
 
 @dataclass(frozen=True)
@@ -55,10 +73,18 @@ class Reply(NamedTuple):
     model: str = ""  # the name that the server gives
     sent: Mapping[str, Any] = {}  # the parameters that were really sent
     problem: str = ""  # why a response that may be billed has no usable content
+    tool_calls: tuple[ToolCall, ...] = ()  # that the model asks for in place of an answer
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reply as plain data."""
-        return {**self._asdict(), "sent": dict(self.sent)}
+        calls = [call._asdict() for call in self.tool_calls]
+        return {**self._asdict(), "sent": dict(self.sent), "tool_calls": calls}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Reply:
+        """Return the reply of plain data."""
+        calls = tuple(ToolCall(**call) for call in value.get("tool_calls", ()))
+        return cls(**{**value, "tool_calls": calls})
 
 
 class Prices(NamedTuple):
@@ -91,11 +117,19 @@ class LanguageModel(Model):
         messages: Sequence[Message],
         parameters: ReplyParameters | None = None,
         schema: JsonSchema | None = None,
+        tools: Sequence[Tool] = (),
     ) -> Reply:
-        """Return the reply; with a schema, a JSON object if the model can be held to it, else plain text."""
+        """Return the reply; with a schema, a JSON object if the model can be held to it, else plain text.
+
+        With tools, the reply may be calls of them in place of an answer.
+        """
         if not messages or any(message.role not in ROLES for message in messages):
             raise InputError(f"messages: expected at least one, each with a role of {', '.join(ROLES)}")
-        reply = self.complete(list(messages), parameters or ReplyParameters(), schema)
+        chosen = parameters or ReplyParameters()
+        if tools:
+            reply = self.complete_with_tools(list(messages), chosen, tools)
+        else:
+            reply = self.complete(list(messages), chosen, schema)
         if not isinstance(reply.text, str):
             raise RemoteError("malformed", f"{self.name} returned {type(reply.text).__name__}, expected text")
         self.add_usage(Usage(reply.prompt_tokens + reply.completion_tokens, 1, reply.cost))
@@ -106,6 +140,12 @@ class LanguageModel(Model):
     ) -> Reply:
         """Return the reply to messages: implemented by each model."""
         raise NotImplementedError
+
+    def complete_with_tools(
+        self, messages: list[Message], parameters: ReplyParameters, tools: Sequence[Tool]
+    ) -> Reply:
+        """Return the reply to messages, or calls of tools: implemented by models that can call them."""
+        raise InputError(f"{self.name} cannot call tools: use an endpoint of OpenAI's protocol")
 
     @property
     def lost_attempts(self) -> int:

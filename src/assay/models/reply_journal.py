@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from assay.core.digests import digest_of
-from assay.models.language_model import JsonSchema, Message, Reply, ReplyParameters
+from assay.models.language_model import JsonSchema, Message, Reply, ReplyParameters, Tool
 from assay.remote.errors import RemoteError
 from assay.remote.journal import JournalFile
 
@@ -25,11 +25,19 @@ class Request(NamedTuple):
     parameters: ReplyParameters
     schema: JsonSchema | None = None
     draw: int = 0
+    tools: tuple[Tool, ...] = ()
 
     @property
     def key(self) -> str:
-        """The digest of everything that is sent, and of the draw."""
-        content = [self.messages, self.parameters.to_dict(), self.schema, self.draw]
+        """The digest of everything that is sent, and of the draw; parts that are not used are left out."""
+        messages = [message if message[2:] != ((), "") else message[:2] for message in self.messages]
+        content = [
+            messages,
+            self.parameters.to_dict(),
+            self.schema,
+            self.draw,
+            *([self.tools] * bool(self.tools)),
+        ]
         return digest_of(json.dumps(content, sort_keys=True).encode())
 
 
@@ -92,7 +100,7 @@ class ReplyJournal(JournalFile):
         self._settle(key)
         self._lost_cost += row["possible_cost"]
         if "key" in row:
-            reply = Reply(**row["reply"])
+            reply = Reply.from_dict(row["reply"])
             self.replies[key] = RecordedReply(reply, row["at"], row["seconds"], row["lost_attempts"])
             self.cost += reply.cost
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -15,6 +15,8 @@ from assay.models.language_model import (
     Prices,
     Reply,
     ReplyParameters,
+    Tool,
+    ToolCall,
     most_prompt_tokens,
 )
 from assay.remote.errors import RemoteError
@@ -58,9 +60,26 @@ class OpenAI(LanguageModel):
         self, messages: list[Message], parameters: ReplyParameters, schema: JsonSchema | None
     ) -> Reply:
         """Return the reply of the endpoint."""
-        chat = [{"role": message.role, "content": message.text} for message in messages]
+        return self._post(messages, parameters, schema, ())
+
+    def complete_with_tools(
+        self, messages: list[Message], parameters: ReplyParameters, tools: Sequence[Tool]
+    ) -> Reply:
+        """Return the reply of the endpoint, or the calls of tools that it asks for."""
+        return self._post(messages, parameters, None, tools)
+
+    def _post(
+        self,
+        messages: list[Message],
+        parameters: ReplyParameters,
+        schema: JsonSchema | None,
+        tools: Sequence[Tool],
+    ) -> Reply:
+        """Send the messages; a parameter that the endpoint refuses is left out, and they are sent again."""
+        chat = [_message_dict(message) for message in messages]
+        functions = [{"type": "function", "function": tool._asdict()} for tool in tools]
         while True:
-            sent = self._parameters(parameters, schema)
+            sent = self._parameters(parameters, schema) | ({"tools": functions} if functions else {})
             try:
                 response = self._endpoint.post("/chat/completions", {**sent, "messages": chat})
             except RemoteError as error:
@@ -99,6 +118,7 @@ class OpenAI(LanguageModel):
         prompt_tokens, completion_tokens = counts or (most_prompt, most_reply)
         cost = self.prices.cost(prompt_tokens, completion_tokens)
         text, refusal, finish_reason, problem = _read_message(response)
+        calls = () if problem else _read_tool_calls(response["choices"][0]["message"])
         model = response.get("model") if isinstance(response, dict) else ""
         return Reply(
             text=text,
@@ -109,8 +129,9 @@ class OpenAI(LanguageModel):
             cost=cost,
             is_usage_reported=counts is not None,
             model=str(model or ""),
-            sent=sent,
+            sent={name: value for name, value in sent.items() if name != "tools"},
             problem=problem,
+            tool_calls=calls,
         )
 
     @property
@@ -128,6 +149,35 @@ class OpenAI(LanguageModel):
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
+
+
+def _message_dict(message: Message) -> dict[str, Any]:
+    """Return a message as the protocol writes it."""
+    content: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.tool_calls:
+        content["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id:
+        content["tool_call_id"] = message.tool_call_id
+    return content
+
+
+def _read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """Return the calls of tools in a message; one without a function is left out.
+
+    >>> _read_tool_calls({"tool_calls": [{"id": "1", "function": {"name": "search", "arguments": "{}"}}]})
+    (ToolCall(id='1', name='search', arguments='{}'),)
+    """
+    calls = message.get("tool_calls")
+    found = []
+    for number, call in enumerate(calls if isinstance(calls, list) else ()):
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            name, arguments = str(function.get("name") or ""), str(function.get("arguments") or "")
+            found.append(ToolCall(str(call.get("id") or f"call-{number}"), name, arguments))
+    return tuple(found)
 
 
 def _token_counts(response: Any) -> tuple[int, int] | None:
