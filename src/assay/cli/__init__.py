@@ -31,6 +31,7 @@ COMMANDS = {
     "dataset": "evaluation sets: build, check, version; vectors: export, generate, show, check",
     "judge": "labels of people, clicks and models: collect, agree, combine, estimate",
     "online": "what users did: metrics, A/B tests, interleaving, and whether offline predicted it",
+    "rag": "end-to-end answers against retrieval, and the δ that an application needs",
     "shadow": "try a candidate on live requests, unseen, and report how it differs",
     "rollout": "release a change step by step by a policy, and roll it back",
     "bench": "sweep indexes over parameters: recall distribution, throughput, latency, memory",

@@ -1,0 +1,1 @@
+"""Answers from retrieved documents: what they are worth, and the recall per query that they need."""

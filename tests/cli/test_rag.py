@@ -1,0 +1,89 @@
+"""assay rag: studies, the choice of delta, and predictors of published tables, from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay.cli import call
+from tests.chat_doubles import chat_double
+from tests.rag.studies import Book, write_published_table
+
+from .test_main import call_assay
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> str:
+    book = Book(tmp_path_factory.mktemp("book"))
+    runs = book.write_runs({"hnsw": lambda row: 5 if row % 3 else 1, "ivf": lambda row: 3})
+    with chat_double(converse=book.answers_if(3)) as double:
+        options = [("--run", run) for run in runs]
+        names = {"exact": "exact.run", "questions": "questions.jsonl", "documents": "corpus.jsonl"}
+        options += [(f"--{name}", str(book.path(file))) for name, file in names.items()]
+        options += [
+            ("--endpoint", double.url),
+            ("--model", "double"),
+            ("--replies", str(book.path("replies"))),
+        ]
+        words = [word for option in options for word in option]
+        assert call(["rag", "run", *words, "-k", "5", "-o", str(book.path("study.json"))]) == 0
+    return str(book.path("study.json"))
+
+
+def test_the_study_names_its_delta_first(study: str, capsys: Output) -> None:
+    code, out, _ = call_assay(capsys, "rag", "show", study)
+    assert code == 0
+    assert out.startswith("δ = 0.6 (0.6 … 0.6): where accuracy bends.")
+    assert "left out as controls: exact" in out
+
+
+def test_json_of_a_study_has_the_documented_keys(study: str, capsys: Output) -> None:
+    code, out, _ = call_assay(capsys, "rag", "delta", study, "--format", "json")
+    value = json.loads(out)
+    assert code == 0
+    assert {"value": 0.6, "low": 0.6, "high": 0.6}.items() <= value["delta"].items()
+    configuration = value["configurations"][0]
+    assert {"name", "accuracy", "recall", "robustness", "without_retrieval"} <= configuration.keys()
+    assert configuration["robustness"]["0.5"].keys() == {"value", "low", "high", "n"}
+    assert {"measure", "pearson", "spearman", "r2"} <= value["predictors"][0].keys()
+
+
+@pytest.mark.parametrize("style", ["csv", "md", "html", "latex"])
+@pytest.mark.parametrize("command", ["show", "delta"])
+def test_every_format_has_the_levels_or_the_configurations(
+    study: str, capsys: Output, command: str, style: str
+) -> None:
+    code, out, _ = call_assay(capsys, "rag", command, study, "--format", style)
+    assert code == 0
+    assert "recall" in out or "hnsw" in out
+
+
+def test_a_share_outside_its_bounds_is_refused(study: str, capsys: Output) -> None:
+    code, _, err = call_assay(capsys, "rag", "delta", study, "--share", "2")
+    assert code == 2
+    assert "--share expects a share above 0 and up to 1, found 2" in err
+
+
+def test_what_is_no_study_is_refused_by_name(tmp_path: Path, capsys: Output) -> None:
+    path = tmp_path / "other.json"
+    path.write_text("{}")
+    code, _, err = call_assay(capsys, "rag", "show", str(path))
+    assert code == 2
+    assert "other.json" in err
+    assert "expected a study that `assay rag run -o FILE` wrote" in err
+
+
+def test_predict_has_the_documented_keys(tmp_path: Path, capsys: Output) -> None:
+    path = write_published_table(tmp_path / "table.csv")
+    code, out, _ = call_assay(capsys, "rag", "predict", path, "--format", "json")
+    assert code == 0
+    scenario = json.loads(out)["scenarios"][0]
+    assert {"scenario", "n", "controls", "predictors"} <= scenario.keys()
+    assert {"measure", "pearson", "spearman", "r2", "family_error"} <= scenario["predictors"][0].keys()
+
+
+def test_two_configurations_decide_nothing(tmp_path: Path, capsys: Output) -> None:
+    path = write_published_table(tmp_path / "table.csv", rows=3)
+    assert call_assay(capsys, "rag", "predict", path)[0] == 3
