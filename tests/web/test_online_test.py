@@ -34,6 +34,7 @@ def test_the_sample_ratio_comes_before_guardrails_and_metrics(tmp_path: Path) ->
 def test_a_wrong_sample_ratio_is_said_with_the_missing_units(tmp_path: Path) -> None:
     page = open_test(tmp_path, shares={"control": 0.5, "candidate": 0.45}).get("/online/tests/t").text
     assert "<h2>Unhealthy</h2>" in page
+    assert page.count("not to be trusted: see the status above") == 2
     assert "The sample ratio is wrong: candidate 7,560, control 8,400 instead of" in page
     assert "candidate: 420 missing (5.3 %)" in page
 

@@ -46,8 +46,8 @@ def measure_traffic(
         InterleaveRequest(events=[str(files.interleaved)], baseline=names[0], beside_ab=[str(files.ab_test)])
     )
     saved = _Evidence(folder, names)
-    saved.keep(metrics, test, preference)
     saved.keep_past_tests(runs[0], qrels, queries, documents)
+    saved.keep(metrics, test, preference)
     report = saved.predict()
     return [
         ab_step(test, files.counts["ab_test"]),

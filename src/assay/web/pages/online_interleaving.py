@@ -36,6 +36,7 @@ def present(context: Context, value: StoredOnlineRecord, parameters: Interleavin
         "banner": describe_interleaving(body),
         "comparisons": comparisons,
         "tests": body.get("tests") or {},
+        "save": shlex.quote(value.record.name),
         "beside_ab": body.get("beside_ab"),
     }
     name = value.record.name

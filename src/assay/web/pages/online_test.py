@@ -73,6 +73,8 @@ def present(context: Context, value: StoredOnlineRecord, parameters: OnlineTestP
             "missing": describe_missing(srm),
             "srm": srm,
         },
+        "untrusted": "not to be trusted: see the status above" if status == "Unhealthy" else "",
+        "save": shlex.quote(value.record.name),
         "groups": _groups(rows),
         "axis": share_axis([row["relative"] for row in rows]),
         "metrics": metrics,
