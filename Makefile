@@ -30,7 +30,7 @@ help: ## list the targets
 	$(BIN)/pip install --quiet --constraint constraints.txt --group bench
 	touch $@
 
-demo: .venv/demo ## score, compare, explain and gate two searches of a help centre
+demo: .venv/demo ## score, compare, explain, gate and A/B-test two searches of a help centre
 	$(BIN)/assay demo
 
 setup: .venv/test ## install what the tests need
