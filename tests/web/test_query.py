@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from assay.cli import call
 from assay.workflows.annotation import ListProjectsRequest, list_projects
 from assay.workflows.evaluate import EvaluateRequest, evaluate
 from assay.workflows.inputs import TableFiles
 from assay.workflows.recording import SaveRequest
 from assay.workflows.saving import save
+from tests.online.interleaving.logs import click, query, write_log
 from tests.web.dashboards import open_dashboard, save_experiments, token_of
 from tests.web.labels import save_judged, save_labels
 
@@ -90,3 +92,19 @@ def test_who_gave_what_grade_is_shown_first_for_the_documents_that_are_shown(tmp
 def test_labels_by_judge_that_were_not_kept_are_missing(client: TestClient) -> None:
     assert "Labels by judge were not kept" in client.get("/queries/q1").text
     assert client.get("/queries/q1.json").json()["judgments"] is None
+
+
+def test_clicks_of_a_saved_log_are_shown_with_their_rates(client: TestClient, tmp_path: Path) -> None:
+    assert "No clicks: no log with clicks is kept" in client.get("/queries/q1").text
+    shown = {"user_query": "RESET  1", "query_response_hit_ids": ["a", "x"]}
+    pages = [{**query(f"u{n}", f"c{n}", teams=None), **shown} for n in range(20)]
+    clicks = [click(f"u{n}", "a") | {"client_id": f"c{n}"} for n in range(0, 20, 2)]
+    log, store = write_log(tmp_path / "log.ndjson", [*pages, *clicks]), str(tmp_path / "store")
+    assert call(["online", "metrics", log, "--save", "march", "--store", store]) == 0
+    kept = client.get("/queries/q1.json").json()["clicks"]
+    first, second = kept["documents"]
+    assert (kept["log"], first["doc_id"], first["impressions"], first["clicks"]) == ("march", "a", 20, 10)
+    assert (first["ctr"]["value"], first["ctr"]["n"], second["ctr"]["value"]) == (0.5, 20, 0)
+    page = client.get("/queries/q1").text
+    assert "log march" in page[page.index('id="clicks"') :]
+    assert "is not among the most frequent of march" in client.get("/queries/q2").text

@@ -10,7 +10,8 @@ from typing import Any
 AB_TEST, INTERLEAVING, ONLINE_METRICS = "ab_test", "interleaving", "online_metrics"
 SHADOW = "shadow"
 BASELINE, CANDIDATE, DATASET = "baseline", "candidate", "dataset"  # roles of links
-CLICKS = "clicks"  # the role of the table of clicks by query
+CLICKS = "clicks"  # the role of the table of what users searched for
+DOCUMENT_CLICKS = "document_clicks"  # the role of the table of impressions and clicks by query and document
 
 
 @dataclass(frozen=True)

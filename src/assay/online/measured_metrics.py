@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from assay.core.document_clicks import DocumentClicks
 from assay.core.events import Problem
 from assay.core.tables import Queries
 from assay.online.event_tables import EventTables
@@ -60,6 +61,7 @@ class OnlineMetrics:
     caps: Mapping[str, float] = field(default_factory=dict)  # where values were cut, by metric
     reasons: Mapping[str, str] = field(default_factory=dict)  # why a metric has no value or no interval
     searches: Queries | None = None  # what users searched for, if that was asked for
+    document_clicks: DocumentClicks | None = None  # of each text of a query, if that was asked for
 
     def to_dict(self) -> dict[str, Any]:
         """Return the metrics as plain data, as `assay online metrics --format json` prints them."""

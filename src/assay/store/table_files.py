@@ -7,17 +7,19 @@ from typing import Any
 
 import polars as pl
 
+from assay.core.document_clicks import DocumentClicks
 from assay.core.errors import AssayError, InputError
 from assay.core.judgments import Judgments
 from assay.core.rankings import Rankings
 from assay.core.tables import Documents, Qrels, Queries, Scores
 from assay.store.tables import scores_from_frame
 
-StoredTable = Queries | Qrels | Documents | Judgments | Rankings
-_FROM_FRAMES = (Qrels, Judgments, Rankings)  # the others are read from columns
+StoredTable = Queries | Qrels | Documents | Judgments | Rankings | DocumentClicks
+_FROM_FRAMES = (Qrels, Judgments, Rankings, DocumentClicks)  # the others are read from columns
 _KEYS: tuple[tuple[type[Any], tuple[str, ...]], ...] = (  # the columns by which a kind is recognised
     (Judgments, ("query_id", "doc_id", "judge")),
     (Qrels, ("query_id", "doc_id", "grade")),
+    (DocumentClicks, ("query_id", "doc_id", "impressions", "other_clicks")),
     (Rankings, ("query_id", "rank", "doc_id")),
     (Documents, ("doc_id",)),
     (Queries, ("query_id",)),

@@ -9,6 +9,7 @@ from pathlib import Path
 from assay.core.errors import ConfigurationError, InputError
 from assay.core.settings import SettingsReader
 from assay.core.suggestions import did_you_mean
+from assay.online.document_clicks import count_document_clicks
 from assay.online.event_tables import EventTables
 from assay.online.measured_metrics import OnlineMetrics, Report, measure_metrics
 from assay.online.metrics import METRICS, Metric, MetricSettings, parse_metric
@@ -35,7 +36,7 @@ class MetricsRequest:
     settings: MetricSettings = DEFAULT_SETTINGS
     level: float = 0.95
     project: str | Path = PROJECT_FILE  # may define metrics of its own
-    with_searches: bool = False  # count what users searched for, to be kept beside the metrics
+    with_searches: bool = False  # count what users searched for and clicked, to be kept beside the metrics
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -60,7 +61,11 @@ def measure_online_metrics(request: MetricsRequest, report: Report = lambda step
         level=request.level,
         report=report,
     )
-    return replace(metrics, searches=count_searches(tables)) if request.with_searches else metrics
+    if not request.with_searches:
+        return metrics
+    report("counting the clicks of documents")
+    clicks = count_document_clicks(tables, request.settings.clicks)
+    return replace(metrics, searches=count_searches(tables), document_clicks=clicks)
 
 
 def select_metrics(

@@ -12,9 +12,11 @@ from assay.core.records import Experiment
 from assay.store.kept_judgments import find_judgments, read_query_judgments
 from assay.store.rankings import read_grades, read_queries, read_ranking, read_texts
 from assay.store.store import Store
+from assay.workflows.document_clicks import QueryClicks, read_query_clicks
 from assay.workflows.stores import open_existing_store
 
 DEFAULT_EXPERIMENTS = 200
+MOST_CLICKED = 50  # documents of a log whose texts are read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,7 @@ class QueryHistory:
     grades: Mapping[str, int] | None  # by document; None: the judgments are not kept
     judgments: Sequence[tuple[str, str, float | None]] | None = None  # document, judge, grade; None: not kept
     titles: Mapping[str, str] = field(default_factory=dict)
+    clicks: QueryClicks = field(default_factory=QueryClicks)
 
     @property
     def ideal(self) -> list[str]:
@@ -109,6 +112,7 @@ class QueryHistory:
             "grades": None if self.grades is None else dict(self.grades),
             "judgments": None if self.judgments is None else list(map(_label_dict, self.judgments)),
             "ideal": self.ideal,
+            "clicks": self.clicks.to_dict(),
         }
 
 
@@ -153,7 +157,9 @@ def _collect(
     columns = _columns_of(queries, request.query_id)
     text = columns.pop("text", None)
     grades = read_grades(store, first.digests.get("qrels"), request.query_id)
-    texts = _read_shown(store, chosen, request.query_id, grades or {})
+    clicks = read_query_clicks(store, text)
+    clicked = [document.doc_id for document in clicks.documents[:MOST_CLICKED]]
+    texts = _read_shown(store, chosen, request.query_id, [*(grades or {}), *clicked])
     lists = [_ranked_list(store, e, request.query_id, grades or {}, texts, values) for e in chosen]
     return QueryHistory(
         request.query_id,
@@ -165,6 +171,7 @@ def _collect(
         grades,
         read_query_judgments(store, find_judgments(store, first), request.query_id),
         {doc: _title(fields) for doc, fields in texts.items()},
+        clicks,
     )
 
 
@@ -177,14 +184,14 @@ def _columns_of(queries: Any, query_id: str) -> dict[str, Any]:
 
 
 def _read_shown(
-    store: Store, experiments: Sequence[Experiment], query_id: str, grades: Mapping[str, int]
+    store: Store, experiments: Sequence[Experiment], query_id: str, others: Sequence[str]
 ) -> dict[str, Mapping[str, Any]]:
     """Return the stored fields of all documents that are shown."""
     shown: dict[str, Mapping[str, Any]] = {}
     for experiment in experiments:
         collection = experiment.digests.get("documents")
         if collection is not None:
-            ids = [*(read_ranking(store, experiment, query_id) or ()), *grades]
+            ids = [*(read_ranking(store, experiment, query_id) or ()), *others]
             shown |= read_texts(store, collection, ids)
     return shown
 

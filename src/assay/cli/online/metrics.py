@@ -55,7 +55,11 @@ def _add_options(part: argparse.ArgumentParser) -> None:
     part.add_argument(
         "--project", default="assay.toml", metavar="FILE", help="settings with metrics of your own"
     )
-    part.add_argument("--save", metavar="NAME", help="keep the metrics in the store under this name")
+    part.add_argument(
+        "--save",
+        metavar="NAME",
+        help="keep the metrics in the store under this name, with the searches and the clicks of documents",
+    )
     add_store(part)
     add_format(part, FORMATS)
 
@@ -137,7 +141,7 @@ def _check_saving(arguments: argparse.Namespace) -> Callable[[OnlineMetrics], No
     """Return what keeps the result in the store, after a check that it can; None without --save."""
     if arguments.save is None:
         return None
-    from assay.workflows import online_saving, searched_queries  # load the store
+    from assay.workflows import document_clicks, online_saving, searched_queries  # load the store
 
     request = online_saving.SaveOnlineRequest(
         name=arguments.save, store=arguments.store, project=arguments.project
@@ -145,7 +149,9 @@ def _check_saving(arguments: argparse.Namespace) -> Callable[[OnlineMetrics], No
     online_saving.check_online_saving(request)
 
     def save(result: OnlineMetrics) -> None:
-        tables = searched_queries.put_searches(result.searches, request.store, request.project)
+        place = (request.store, request.project)
+        tables = searched_queries.put_searches(result.searches, *place)
+        tables |= document_clicks.put_document_clicks(result.document_clicks, *place)
         saved = online_saving.save_online(ONLINE_METRICS, result.to_dict(), replace(request, tables=tables))
         print(f"saved {saved.name} as {saved.id} in {saved.store}", file=sys.stderr)
 

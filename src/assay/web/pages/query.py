@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 from assay.views.numbers import format_signed, format_value
 from assay.web.page import Action, Context, Page, Parameters, Result, Role, View
+from assay.web.rendering import axis_of
 from assay.workflows.annotate_failures import AnnotateQueryRequest, annotate_query
 from assay.workflows.query_history import (
+    MOST_CLICKED,
     QueryHistory,
     QueryRequest,
     QueryScore,
@@ -61,6 +63,8 @@ def present(context: Context, value: QueryHistory, parameters: QueryParameters) 
         "lines": _lines(value.lists) if len(value.lists) == 2 else [],
         "series": _series(value.history),
         "judges": _judges(value),
+        "clicked": value.clicks.documents[:MOST_CLICKED],
+        "click_axis": axis_of([0.0, *(d.ctr.high for d in value.clicks.documents[:MOST_CLICKED])]),
         "ideal": [(doc, [ranked.rank_of(doc) for ranked in value.lists]) for doc in value.ideal],
         "ranks": _SHOWN_RANKS,
         "unjudged": _count_unjudged(value.lists),
