@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.core.errors import InputError
 from assay.core.events import Place, Problem
-from assay.online.event_tables import EventTables, load_ibis
+from assay.online.event_tables import EventTables, count_rows, fetch_rows, load_ibis
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -70,7 +70,7 @@ def remove_bots(tables: EventTables, rules: BotRules) -> EventTables:
     problems, bots = [], dict[str, None]()
     for rule in _rules(rules):
         table = rule.clients(tables)
-        found = [] if table is None else sorted(row["client_id"] for row in table.to_pyarrow().to_pylist())
+        found = [] if table is None else sorted(row["client_id"] for row in fetch_rows(table))
         if found:
             problems.append(_problem(tables, rule.sentence, found))
             bots |= dict.fromkeys(found)
@@ -86,7 +86,7 @@ def remove_bots(tables: EventTables, rules: BotRules) -> EventTables:
 
 def _problem(tables: EventTables, kind: str, clients: list[str]) -> Problem:
     """Return a rule with the clients it found, and how many of their queries and events are left out."""
-    counts = [int(_only(table, clients).count().execute()) for table in (tables.queries, tables.events)]
+    counts = [count_rows(_only(table, clients)) for table in (tables.queries, tables.events)]
     treatment = f"taken for a program; {counts[0]:,} queries and {counts[1]:,} events are left out"
     return Problem(kind, len(clients), treatment, [Place(f"client {client}", None) for client in clients])
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.core.events import Place, Problem
-from assay.online.event_tables import EventTables, load_ibis
+from assay.online.event_tables import EventTables, count_rows, fetch_row, load_ibis
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -34,7 +34,7 @@ def check_tables(tables: EventTables, needs_all: bool = False, place: str = "") 
 
     Of tables with more than five million events only missing values are counted, unless `needs_all`.
     """
-    sizes = [int(table.count().execute()) for table in (tables.queries, tables.events)]
+    sizes = [count_rows(table) for table in (tables.queries, tables.events)]
     counts = _count_missing(tables)
     treatments = dict(_MISSING)
     if needs_all or max(sizes) <= LARGE_ROWS:
@@ -70,7 +70,7 @@ def _count_missing(tables: EventTables) -> dict[str, int]:
     counts: dict[str, int] = {}
     for table, conditions in ((queries, in_queries), (events, in_events)):
         sums = {f"n{number}": condition.sum() for number, condition in enumerate(conditions.values())}
-        (row,) = table.aggregate(**sums).to_pyarrow().to_pylist()
+        row = fetch_row(table.aggregate(**sums))
         counts |= {kind: int(row[f"n{number}"] or 0) for number, kind in enumerate(conditions)}
     return counts
 
@@ -82,16 +82,16 @@ def _check_rows(tables: EventTables) -> tuple[EventTables, dict[str, int]]:
     asked = queries.filter(queries.query_id.notnull()).select(asked_id="query_id", asked="at")
     known = events.filter(events.query_id.notnull())
     unknown = known.anti_join(asked, known.query_id == asked.asked_id)
-    counts["event of an unknown query"] = int(unknown.count().execute())
+    counts["event of an unknown query"] = count_rows(unknown)
     joined = known.inner_join(asked, known.query_id == asked.asked_id)
-    counts["event before its query"] = int(joined.filter(joined["at"] < joined.asked).count().execute())
+    counts["event before its query"] = count_rows(joined.filter(joined["at"] < joined.asked))
     return replace(tables, queries=queries, events=events), counts
 
 
 def _first_queries(queries: Table) -> tuple[Table, int]:
     """Return one row for each query id, and how many more there are."""
     known = queries.filter(queries.query_id.notnull())
-    (row,) = known.aggregate(n=known.count(), ids=known.query_id.nunique()).to_pyarrow().to_pylist()
+    row = fetch_row(known.aggregate(n=known.count(), ids=known.query_id.nunique()))
     repeated = int(row["n"]) - int(row["ids"])
     if not repeated:
         return queries, 0
@@ -105,13 +105,9 @@ def _first_queries(queries: Table) -> tuple[Table, int]:
 def _mark_repeated(events: Table) -> tuple[Table, int]:
     """Return the events with a mark on those that equal an earlier one in everything, and their number."""
     keys = [name for name in events.columns if name not in ("is_repeated", "source", "line")]
-    (row,) = (
-        events.aggregate(n=events.count(), marked=events.is_repeated.fill_null(False).sum())
-        .to_pyarrow()
-        .to_pylist()
-    )
+    row = fetch_row(events.aggregate(marked=events.is_repeated.fill_null(False).sum()))
     timed = events.filter(events["at"].notnull())
-    repeated = int(timed.count().execute()) - int(timed.select(keys).distinct().count().execute())
+    repeated = count_rows(timed) - count_rows(timed.select(keys).distinct())
     if not repeated or row["marked"]:
         return events, max(repeated, int(row["marked"] or 0))
     ibis = load_ibis()

@@ -51,6 +51,23 @@ def connect_duckdb(path: str = ":memory:") -> BaseBackend:
     return connection
 
 
+def fetch_row(table: Table) -> dict[str, Any]:
+    """Return the only row of a table."""
+    (row,) = fetch_rows(table)
+    return row
+
+
+def fetch_rows(table: Table) -> list[dict[str, Any]]:
+    """Return the rows of a small table."""
+    rows: list[dict[str, Any]] = table.to_pyarrow().to_pylist()
+    return rows
+
+
+def count_rows(table: Table) -> int:
+    """Return how many rows a table has."""
+    return int(fetch_row(table.aggregate(n=table.count()))["n"])
+
+
 @dataclass(frozen=True)
 class EventTables:
     """The queries and the events of one log, where they are, with the problems of the log.
@@ -103,11 +120,11 @@ class EventTables:
 
     def counts(self) -> dict[str, int]:
         """Return how many queries, events, clients and sessions there are."""
-        counts = {"queries": self.queries.count().execute(), "events": self.events.count().execute()}
+        counts = {"queries": count_rows(self.queries), "events": count_rows(self.events)}
         for name, column in (("clients", "client_id"), ("sessions", "session_id")):
             ids = self.queries.select(column).distinct().union(self.events.select(column).distinct())
-            counts[name] = ids.distinct().filter(lambda t, c=column: t[c].notnull()).count().execute()
-        return {name: int(count) for name, count in counts.items()}
+            counts[name] = count_rows(ids.distinct().filter(lambda t, c=column: t[c].notnull()))
+        return counts
 
     def problem_count(self, kind: str) -> int:
         """Return how often a kind of problem occurs."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assay.online.event_tables import load_ibis
+from assay.online.event_tables import fetch_row, fetch_rows, load_ibis
 from assay.online.metrics.metric import Metric
-from assay.online.metrics.sessions import fetch_row, fetch_rows
 from assay.stats.clustered_quantiles import (
     ClusteredQuantile,
     estimate_clustered_quantile,

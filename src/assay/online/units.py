@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from assay.online.event_tables import EventTables, load_ibis
+from assay.online.event_tables import EventTables, fetch_rows, load_ibis
 from assay.online.metrics.metric import DEFAULT_SETTINGS, Metric, MetricSettings
 from assay.online.metrics.query_facts import check_columns, fact_names, query_facts
-from assay.online.metrics.sessions import LogProfile, fetch_rows
+from assay.online.metrics.sessions import LogProfile
 from assay.stats.moments import Moments
 
 if TYPE_CHECKING:

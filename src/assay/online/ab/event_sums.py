@@ -11,10 +11,9 @@ from assay.online.ab.cells import TestSums
 from assay.online.ab.traffic import IN_SEVERAL
 from assay.online.ab.unit_columns import DENOMINATOR_SUFFIX, UnitColumns
 from assay.online.ab.unit_sums import sum_units
-from assay.online.event_tables import EventTables, load_ibis
+from assay.online.event_tables import EventTables, fetch_row, load_ibis
 from assay.online.metrics.metric import DEFAULT_SETTINGS, Metric, MetricSettings
 from assay.online.metrics.query_facts import check_columns
-from assay.online.metrics.sessions import fetch_row
 from assay.online.metrics.winsorised import winsorise
 from assay.online.unit_quantiles import unit_quantiles
 from assay.online.units import UNIT, UnitQueries

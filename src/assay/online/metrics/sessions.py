@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assay.online.event_tables import EventTables, load_ibis
+from assay.online.event_tables import fetch_row as fetch_row
 from assay.online.metrics.metric import MetricSettings
 
 if TYPE_CHECKING:
@@ -58,18 +59,6 @@ class LogProfile(NamedTuple):
         """Whether events lack a session or a client that their query may have."""
         lacks_session = self.event_sessions < self.events and self.query_sessions > 0
         return lacks_session or (self.event_clients < self.events and self.query_clients > 0)
-
-
-def fetch_row(table: Table) -> dict[str, Any]:
-    """Return the only row of a table."""
-    (row,) = fetch_rows(table)
-    return row
-
-
-def fetch_rows(table: Table) -> list[dict[str, Any]]:
-    """Return the rows of a small table."""
-    rows: list[dict[str, Any]] = table.to_pyarrow().to_pylist()
-    return rows
 
 
 def epoch_ms(at: Value) -> Value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assay.online.event_tables import fetch_row
 from assay.online.metrics.metric import Column, Metric
-from assay.online.metrics.sessions import fetch_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
