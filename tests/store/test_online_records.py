@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from assay.core.errors import InputError
-from assay.core.online_records import OnlineRecord
+from assay.core.online_records import AB_TEST, OnlineRecord
 from assay.store.backup import backup, move, restore
+from assay.store.online_records import has_id_or_name, linked_to, newest_of_name
 from assay.store.store import Store
 
 BODY = {"srm": {"p": 0.4}, "metrics": [], "status": "3 days left"}
@@ -67,3 +68,16 @@ def test_the_json_of_a_record_has_its_times_as_text(store: Store) -> None:
     (record,) = store.ab_tests()
     assert isinstance(record, OnlineRecord)
     assert record.to_dict()["at"] == record.at.isoformat()
+
+
+def test_the_newest_of_each_name_and_those_of_an_experiment_are_found(place: str) -> None:
+    with Store(place) as store:
+        store.save_ab_test("a", BODY, LINKS)
+        other = store.save_ab_test("b", BODY, {"baseline": "e2"})
+        newest = store.save_ab_test("a", BODY, {})
+        store.save_interleaving("b", BODY, LINKS)
+        assert [r.id for r in store.ab_tests(newest_of_name(AB_TEST))] == [newest, other]
+        assert [r.name for r in store.ab_tests(linked_to("e2"))] == ["b", "a"]
+        assert [r.name for r in store.interleavings(linked_to("e1"))] == ["b"]
+        assert len(store.ab_tests(has_id_or_name("a"))) == 2
+        assert [r.id for r in store.ab_tests(has_id_or_name(other))] == [other]

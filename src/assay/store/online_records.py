@@ -5,12 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from assay.core.online_records import OnlineRecord
 from assay.store.records import KIND_PREFIX, Record, kind_condition
+from assay.store.schema import links, records
 
 _NOUNS = {"ab_test": "A/B test", "online_metrics": "record of online metrics", "shadow": "shadow report"}
+
+
+def newest_of_name(kind: str) -> ColumnElement[bool]:
+    """Which records of a kind are the newest of their name; there may be two of one time."""
+    others = records.alias()
+    is_same = (others.c.kind == KIND_PREFIX + kind) & (others.c.name == records.c.name)
+    newest = select(func.max(others.c.at)).where(is_same, others.c.deleted_at.is_(None))
+    return records.c.at == newest.correlate(records).scalar_subquery()
+
+
+def linked_to(experiment: str) -> ColumnElement[bool]:
+    """Which records are linked to an experiment, by its id."""
+    return records.c.id.in_(select(links.c.record).where(links.c.digest == experiment))
+
+
+def has_id_or_name(text: str) -> ColumnElement[bool]:
+    """Which records have this id or this name."""
+    return (records.c.id == text) | (records.c.name == text)
 
 
 @dataclass(frozen=True)

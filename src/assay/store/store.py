@@ -167,13 +167,13 @@ class Store:
         """Save the JSON of a shadow report with its links by role, and return its id."""
         return self._save_online(OnlineRecord(name, SHADOW, body, links))
 
-    def ab_tests(self) -> Sequence[OnlineRecord]:
-        """The A/B tests, the newest first."""
-        return self.records(OnlineRecordKind(AB_TEST)).find()
+    def ab_tests(self, *conditions: ColumnElement[bool]) -> Sequence[OnlineRecord]:
+        """The A/B tests that meet all conditions, the newest first."""
+        return self.records(OnlineRecordKind(AB_TEST)).find(*conditions)
 
-    def interleavings(self) -> Sequence[OnlineRecord]:
-        """The results of interleaving, the newest first."""
-        return self.records(OnlineRecordKind(INTERLEAVING)).find()
+    def interleavings(self, *conditions: ColumnElement[bool]) -> Sequence[OnlineRecord]:
+        """The results of interleaving that meet all conditions, the newest first."""
+        return self.records(OnlineRecordKind(INTERLEAVING)).find(*conditions)
 
     def online_metrics(self) -> Sequence[OnlineRecord]:
         """The records of online metrics, the newest first."""

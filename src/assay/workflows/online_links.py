@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.core.online_records import BASELINE, CANDIDATE, OnlineRecord
+from assay.store.online_records import linked_to
 from assay.store.store import Store
 
 
@@ -34,7 +35,8 @@ class OnlineLink:
 def find_online_links(store: Store, experiment: str) -> Sequence[OnlineLink]:
     """Return the A/B tests and the interleaving of an experiment; of each name the newest."""
     links: dict[tuple[str, str], OnlineLink] = {}
-    for record in (*store.ab_tests(), *store.interleavings()):
+    is_linked = linked_to(experiment)
+    for record in (*store.ab_tests(is_linked), *store.interleavings(is_linked)):
         for role in (BASELINE, CANDIDATE):
             if record.links.get(role) == experiment:
                 links.setdefault((record.kind, record.name), OnlineLink(record, role))

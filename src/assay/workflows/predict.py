@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.core.errors import InputError
+from assay.core.online_records import AB_TEST
 from assay.measures import parse
 from assay.online.prediction import DifferencePair, assess_prediction
 from assay.online.prediction_report import PredictionReport
+from assay.store.online_records import newest_of_name
 from assay.workflows.prediction_inputs import (
     read_difference_table,
     stored_differences,
@@ -60,7 +62,9 @@ def _predict_from_store(request: PredictRequest) -> PredictionReport:
     measures = [str(parse(measure)) for measure in request.measures]
     with open_existing_store(request.store) as store:
         location = store_url(request.store)
-        found = stored_differences(store.ab_tests(), request.metric, measures, request.level, location)
+        found = stored_differences(
+            store.ab_tests(newest_of_name(AB_TEST)), request.metric, measures, request.level, location
+        )
         prediction = assess_prediction(found.pairs, request.level, request.seed)
         suspects = {test: check_suspects(store, found.tests[test]) for test in prediction.reversals}
         ids = {name: record.id for name, record in found.tests.items()}
