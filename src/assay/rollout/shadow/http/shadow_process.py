@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import sys
@@ -23,6 +24,8 @@ from assay.rollout.shadow.http.readings import AnswerReader
 from assay.rollout.shadow.http.settings import MirrorSettings
 from assay.rollout.shadow.log import ShadowLog
 from assay.rollout.shadow.records import NOT_CALLED, CallAnswer, Exchange
+
+_NICE = 10  # on a busy machine the primary's answers come first
 
 
 class ShadowProcess:
@@ -125,6 +128,7 @@ class ShadowProcess:
 def main(descriptor: str, pipe: str, settings: str) -> None:
     """Run until the pipe is closed; Ctrl-C is for the mirror, whose end ends this process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICE)
     link = socket.socket(fileno=int(descriptor))
     try:
         process = ShadowProcess(MirrorSettings.from_json(settings))
