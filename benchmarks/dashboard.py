@@ -1,6 +1,7 @@
 """Measure the pages of the dashboard in a real server on loopback, over stores of growing sizes.
 
-pages: the time in which the server answers with each page, and the size of the page, as the store grows.
+pages: the time in which the server answers with each page, and the size of the page, as the store grows; of
+the largest store also the processor time of the server, and how long the first complete answer took.
 load: requests per second and the 99th percentile of the latency under several clients, as ratios to a bare
 FastAPI route in the same process. paint: the first contentful paint of the heaviest pages in Chromium as a
 ratio to an empty page of the same server.
@@ -9,6 +10,7 @@ ratio to an empty page of the same server.
 import argparse
 import contextlib
 import multiprocessing
+import os
 import socket
 import tempfile
 import time
@@ -19,6 +21,7 @@ from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from statistics import median, quantiles
+from typing import NamedTuple
 
 import uvicorn
 from dashboard_store import DATASET, PROJECT, DashboardSize, build_store
@@ -36,9 +39,12 @@ from starlette.types import Receive, Scope, Send
 
 from assay.web.access import Access
 from assay.web.app import create_app
+from assay.web.long_reads import PATIENCE
 
 EMPTY_PAGE = "<!doctype html><html lang=en><title>Empty</title><p>Empty</p></html>"
 EMPTY_PATH = "/bare"
+WAITING = 202  # the status of a page that is being computed
+_MOST_FIRST_SECONDS = 120.0
 PAINT_TARGET = 5.0  # times the empty page
 SIZES = (
     DashboardSize(100, 50, 10_000),
@@ -68,7 +74,7 @@ PAGES = {
     "indexes (no trials)": "/indexes",
     "jobs (none)": "/jobs",
 }
-LOADED = ("home", "experiments", "one experiment", "one query", "datasets", "compare")
+LOADED = ("home", "experiments", "one experiment", "one query", "datasets", "compare", "annotate", "failures")
 _OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 _PAINT = "() => performance.getEntriesByName('first-contentful-paint').map((one) => one.startTime)"
 
@@ -78,7 +84,7 @@ class Work:
     """How much is measured."""
 
     sizes: Sequence[DashboardSize] = SIZES
-    reps: int = 5
+    reps: int = 3
     page_seconds: float = 8.0  # after which a page is not called again
     clients: int = 4
     requests: int = 100  # of each client to a page
@@ -105,9 +111,9 @@ def serve(folder: str, port: int) -> None:
     """Serve the dashboard of a store, and a bare route that passes none of its middleware."""
     bare = FastAPI()
     bare.get(EMPTY_PATH, response_class=HTMLResponse)(_empty_page)
-    dashboard = create_app(Access(folder))
+    dashboard = create_app(Access(folder), patience=PATIENCE)
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:  # the lifespan is the dashboard's
         await (bare if scope.get("path") == EMPTY_PATH else dashboard)(scope, receive, send)
 
     uvicorn.run(app, port=port, log_level="warning", access_log=False)
@@ -117,9 +123,21 @@ def _empty_page() -> str:
     return EMPTY_PAGE
 
 
+class Server(NamedTuple):
+    """A server that runs."""
+
+    port: int
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that it has taken so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextlib.contextmanager
-def run_server(folder: Path) -> Iterator[int]:
-    """Start a server in a process of its own; yield its port."""
+def run_server(folder: Path) -> Iterator[Server]:
+    """Start a server in a process of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     process = multiprocessing.get_context("spawn").Process(
@@ -128,7 +146,7 @@ def run_server(folder: Path) -> Iterator[int]:
     process.start()
     try:
         _wait_for(port)
-        yield port
+        yield Server(port, process.pid or 0)
     finally:
         process.terminate()
         process.join(20)
@@ -166,14 +184,40 @@ def request_page(port: int, path: str, count: int, most_seconds: float) -> Answe
 # pages
 
 
-def measure_pages(port: int, work: Work) -> dict[str, tuple[float, int, int]]:
-    """Return the median seconds, the size and the errors of each page, after one request not timed."""
+class PageFigures(NamedTuple):
+    """What one page costs."""
+
+    seconds: float  # the median of the calls after the first complete answer
+    cpu_seconds: float  # of the server, for each of these calls
+    first: float  # seconds until the first complete answer
+    size: int  # in bytes
+    errors: int
+
+
+def _request_first(port: int, path: str) -> tuple[float, int]:
+    """Return the seconds until a page is complete (it may say that it is being computed), and errors."""
+    start = time.perf_counter()
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+    while True:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != WAITING or time.perf_counter() - start > _MOST_FIRST_SECONDS:
+            connection.close()
+            return time.perf_counter() - start, int(answer.status != 200)
+        time.sleep(0.1)
+
+
+def measure_pages(server: Server, work: Work) -> dict[str, PageFigures]:
+    """Return the figures of each page."""
     figures = {}
     for name, path in PAGES.items():
-        first = request_page(port, path, 1, work.page_seconds)
-        rest = request_page(port, path, work.reps, work.page_seconds)
-        figures[name] = (median(rest.seconds), rest.size, first.errors + rest.errors)
-        print_progress(f"  {name}: {1000 * figures[name][0]:.0f} ms")
+        first, errors = _request_first(server.port, path)
+        before = server.cpu_seconds()
+        rest = request_page(server.port, path, work.reps, work.page_seconds)
+        cpu = (server.cpu_seconds() - before) / len(rest.seconds)
+        figures[name] = PageFigures(median(rest.seconds), cpu, first, rest.size, errors + rest.errors)
+        print_progress(f"  {name}: {1000 * figures[name].seconds:.0f} ms, first {first:.1f} s")
     return figures
 
 
@@ -182,20 +226,26 @@ def pages_section(stores: dict[DashboardSize, Path], work: Work) -> tuple[str, l
     figures = []
     for size, folder in stores.items():
         print_progress(f"pages, {size.experiments:,} experiments")
-        with run_server(folder) as port:
-            figures.append(measure_pages(port, work))
+        with run_server(folder) as server:
+            figures.append(measure_pages(server, work))
     rows = []
     for name in PAGES:
-        times, bytes_sent = [one[name][0] for one in figures], [one[name][1] for one in figures]
-        row = [name, *(format_number(1000 * value) for value in times), f"{times[-1] / times[0]:.1f}×"]
-        rows.append([*row, *(f"{value / 1000:.0f}" for value in bytes_sent)])
+        each = [one[name] for one in figures]
+        times = (format_number(1000 * one.seconds) for one in each)
+        last = each[-1]
+        row = [name, *times, f"{last.seconds / each[0].seconds:.1f}×", f"{1000 * last.cpu_seconds:.0f}"]
+        rows.append([*row, f"{last.first:.1f}", *(f"{one.size / 1000:.0f}" for one in each)])
     sizes = [f"{size.experiments:,}" for size in stores]
-    head = ["page", *(f"ms, {size}" for size in sizes), "growth", *(f"kB, {size}" for size in sizes)]
-    failed = [name for name in PAGES if any(one[name][2] for one in figures)]
+    columns = (
+        *(f"ms, {size}" for size in sizes),
+        *("growth", "CPU ms", "first, s"),
+        *(f"kB, {size}" for size in sizes),
+    )
+    failed = [name for name in PAGES if any(one[name].errors for one in figures)]
     texts = [
         f"{s.experiments:,} experiments, {s.queries:,} queries, {s.judgments:,} judgments" for s in stores
     ]
-    return f"## Pages: {'; '.join(texts)}\n\n{format_table(head, rows)}", [
+    return f"## Pages: {'; '.join(texts)}\n\n{format_table(['page', *columns], rows)}", [
         f"{name} was answered with an error" for name in failed
     ]
 
@@ -228,13 +278,13 @@ def load_section(stores: dict[DashboardSize, Path], work: Work) -> tuple[str, li
     size, folder = list(stores.items())[-1]
     pages = {"bare FastAPI route": EMPTY_PATH, **{name: PAGES[name] for name in LOADED}}
     spawn = multiprocessing.get_context("spawn")
-    with run_server(folder) as port, ProcessPoolExecutor(work.clients, mp_context=spawn) as pool:
+    with run_server(folder) as server, ProcessPoolExecutor(work.clients, mp_context=spawn) as pool:
         list(pool.map(time.sleep, [0.5] * work.clients))  # until every client has started
         answers = {}
         for name, path in pages.items():
             print_progress(f"load, {name}")
-            request_page(port, path, 1, work.load_seconds)
-            answers[name] = load_page(pool, port, path, work)
+            _request_first(server.port, path)
+            answers[name] = load_page(pool, server.port, path, work)
     bare = answers["bare FastAPI route"]
     rows = [_load_row(name, one, bare) for name, one in answers.items()]
     head = ["page", "requests", "errors", "per second", "over bare", "p99, ms", "over bare"]
@@ -274,19 +324,22 @@ def measure_paints(port: int, paths: Sequence[str], work: Work) -> dict[str, lis
     return {path: values[1:] for path, values in paints.items()}  # the first one starts the browser up
 
 
-def _find_heaviest(port: int) -> list[str]:
+def _find_heaviest(server: Server) -> list[str]:
     """Return the page that takes the server longest and the one that has most bytes."""
-    figures = measure_pages(port, Work(reps=1))
-    return list(dict.fromkeys(max(figures, key=lambda name: figures[name][place]) for place in (0, 1)))
+    figures = measure_pages(server, Work(reps=1))
+    slowest = max(figures, key=lambda name: figures[name].seconds)
+    return list(dict.fromkeys([slowest, max(figures, key=lambda name: figures[name].size)]))
 
 
 def paint_section(stores: dict[DashboardSize, Path], work: Work) -> tuple[str, list[str]]:
     """Return the first contentful paint of the heaviest pages over that of an empty page."""
     size, folder = list(stores.items())[-1]
-    with run_server(folder) as port:
-        names = work.painted or _find_heaviest(port)
+    with run_server(folder) as server:
+        names = work.painted or _find_heaviest(server)
         paths = [EMPTY_PATH, *(PAGES[name] for name in names)]
-        paints = measure_paints(port, paths, work)
+        for path in paths:
+            _request_first(server.port, path)
+        paints = measure_paints(server.port, paths, work)
     empty = paints[EMPTY_PATH]
     rows, problems = [["empty page", format_spread(empty), ""]], list[str]()
     for name in names:
