@@ -62,7 +62,9 @@ def test_a_chart_of_one_value_and_one_of_none_can_be_drawn() -> None:
 
 def test_one_wide_interval_does_not_flatten_the_axis_of_the_others() -> None:
     narrow = {"value": 0.01, "low": -0.01, "high": 0.02}
-    assert share_axis([narrow] * 4 + [{"value": 3.0, "low": -9.0, "high": 12.0}]) == (-0.05, 0.05)
+    assert share_axis([narrow] * 4 + [{"value": 3.0, "low": -9.0, "high": 12.0}]) == (-0.1, 0.1)
+    assert share_axis([{"value": 0.009}, {"value": 0.05, "low": 0.026, "high": 0.076}]) == (-0.1, 0.1)
+    assert share_axis([{"value": 0.0}] * 2 + [{"value": 0.3}]) == (-0.5, 0.5)
     assert share_axis([]) == (-0.01, 0.01)
 
 

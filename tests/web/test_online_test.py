@@ -35,6 +35,8 @@ def test_a_wrong_sample_ratio_is_said_with_the_missing_units(tmp_path: Path) -> 
     page = open_test(tmp_path, shares={"control": 0.5, "candidate": 0.45}).get("/online/tests/t").text
     assert "<h2>Unhealthy</h2>" in page
     assert page.count("not to be trusted: see the status above") == 2
+    assert page.count(">not trusted<") == 5  # three metrics and two slices
+    assert ">better<" not in page
     assert "The sample ratio is wrong: candidate 7,560, control 8,400 instead of" in page
     assert "candidate: 420 missing (5.3 %)" in page
 

@@ -20,13 +20,18 @@ def share_axis(estimates: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     >>> share_axis([{"value": 0.02, "low": -0.01, "high": 0.05}])
     (-0.05, 0.05)
     """
-    ends = sorted(abs(x) for e in estimates for x in (e.get("low"), e.get("high"), e.get("value")) if x)
-    finite = [end for end in ends if math.isfinite(end)]
-    if not finite:
+    reaches = sorted(max(ends) for e in estimates if (ends := _finite_ends(e)))
+    if not reaches or not reaches[-1]:
         return -0.01, 0.01
-    reach = min(finite[-1], 4 * finite[len(finite) // 2])  # one wide interval does not flatten the others
+    reach = min(reaches[-1], 4 * reaches[len(reaches) // 2])  # one wide interval does not flatten the others
+    reach = reach or reaches[-1]
     end = next((step for step in _STEPS if step >= reach), reach)
     return -end, end
+
+
+def _finite_ends(e: Mapping[str, Any]) -> list[float]:
+    ends = (e.get("low"), e.get("high"), e.get("value"))
+    return [abs(end) for end in ends if end is not None and math.isfinite(end)]
 
 
 def time_chart(lines: Mapping[str, Sequence[TimePoint]], with_zero: bool = False) -> dict[str, Any]:

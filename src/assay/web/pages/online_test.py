@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.core.online_records import AB_TEST
+from assay.online.ab.status import UNHEALTHY
 from assay.views.online_pages import (
     advice_of,
     describe_evidence,
@@ -44,37 +45,20 @@ def read(context: Context, parameters: OnlineTestParameters) -> StoredOnlineReco
 
 def present(context: Context, value: StoredOnlineRecord, parameters: OnlineTestParameters) -> View:
     """Return the box of the sample ratio, the rows of all metrics on one axis, and the charts."""
-    body = value.record.body
+    body, name = value.record.body, value.record.name
     status = str(body.get("status") or "No data")
-    srm: Mapping[str, Any] = body.get("srm") or {}
-    checks = _checks(body)
-    rows = [
-        _row(row, checks.get((row.get("variant"), row.get("metric")), "")) for row in body.get("metrics", ())
-    ]
+    rows = _rows(body.get("metrics") or (), _checks(body), status)
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     metric = parameters.metric if parameters.metric in metrics else _main_metric(rows)
-    slices = [part for part in body.get("slices", ()) if part.get("metric") == metric]
-    names = [e.name for e in value.experiments.values()]
     parts = {
         "test": value,
         "body": body,
-        "numbers": number_systems(names, context.store),
-        "banner": {
-            "state": state_of(status),
-            "title": status,
-            "evidence": describe_evidence(body),
-            "readings": [text for text in (describe_reasons(body), advice_of(status)) if text],
-        },
+        "numbers": number_systems([e.name for e in value.experiments.values()], context.store),
+        "banner": _banner(body, status),
         "progress": body.get("progress") or {},
-        "ratio": {
-            "sentence": describe_ratio(srm),
-            "state": "worse" if srm.get("is_mismatch") or srm.get("mismatches") else "same",
-            "rows": _ratio_rows(srm),
-            "missing": describe_missing(srm),
-            "srm": srm,
-        },
-        "untrusted": "not to be trusted: see the status above" if status == "Unhealthy" else "",
-        "save": shlex.quote(value.record.name),
+        "ratio": _ratio(body.get("srm") or {}),
+        "untrusted": "not to be trusted: see the status above" if status == UNHEALTHY else "",
+        "save": shlex.quote(name),
         "groups": _groups(rows),
         "axis": share_axis([row["relative"] for row in rows]),
         "metrics": metrics,
@@ -84,14 +68,17 @@ def present(context: Context, value: StoredOnlineRecord, parameters: OnlineTestP
         "variants": list(dict.fromkeys(row["variant"] for row in rows)),
         "novelty": [describe_novelty(c) for c in body.get("novelty", ()) if c.get("metric") == metric],
         "phases": _phases(body),
-        "slices": [{**_row(part), "part": part} for part in slices],
-        "slice_axis": share_axis([part.get("relative") or {} for part in slices]),
-        "slice_contrasts": [
-            describe_heterogeneity(c) for c in body.get("heterogeneity", ()) if c.get("metric") == metric
-        ],
+        **_slices(body, metric, status),
     }
-    name = value.record.name
     return View(f"A/B test {name}", f"assay online ab EVENTS --save {shlex.quote(name)}", parts)
+
+
+def _banner(body: Mapping[str, Any], status: str) -> dict[str, Any]:
+    """Return the status with its evidence; without the metrics, if they are not to be trusted."""
+    sentences = [describe_evidence(body)] if status != UNHEALTHY else []
+    evidence, *readings = [*sentences, describe_reasons(body), advice_of(status)]
+    readings = [text for text in readings if text]
+    return {"state": state_of(status), "title": status, "evidence": evidence, "readings": readings}
 
 
 def _checks(body: Mapping[str, Any]) -> dict[tuple[Any, Any], str]:
@@ -103,7 +90,28 @@ def _checks(body: Mapping[str, Any]) -> dict[tuple[Any, Any], str]:
     }
 
 
-def _row(row: Mapping[str, Any], check: str = "") -> dict[str, Any]:
+def _rows(
+    rows: Sequence[Mapping[str, Any]], checks: Mapping[tuple[Any, Any], str], status: str
+) -> list[dict[str, Any]]:
+    """Return the differences with how each is marked; nothing is shown by a test that is unhealthy."""
+    marked = [_row(row, checks.get((row.get("variant"), row.get("metric")), "")) for row in rows]
+    hidden = {"state": "open", "words": "not trusted"} if status == UNHEALTHY else {}
+    return [{**row, **hidden} for row in marked]
+
+
+def _slices(body: Mapping[str, Any], metric: str, status: str) -> dict[str, Any]:
+    """Return a metric in each slice on one axis, and whether its effect differs between them."""
+    parts = [part for part in body.get("slices") or () if part.get("metric") == metric]
+    contrasts = [c for c in body.get("heterogeneity") or () if c.get("metric") == metric]
+    rows = _rows(parts, {}, status)
+    return {
+        "slices": [{**row, "part": part} for row, part in zip(rows, parts, strict=True)],
+        "slice_axis": share_axis([row["relative"] for row in rows]),
+        "slice_contrasts": [describe_heterogeneity(contrast) for contrast in contrasts],
+    }
+
+
+def _row(row: Mapping[str, Any], check: str) -> dict[str, Any]:
     """Return one metric of one variant with how it is marked."""
     state = row.get("direction") or "open"
     words = state
@@ -145,6 +153,17 @@ def _groups(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for role in ("guardrail", *_ROLES)
         if (own := [row for row in rows if row["role"] == role])
     ]
+
+
+def _ratio(srm: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the box of the sample ratio says."""
+    return {
+        "sentence": describe_ratio(srm),
+        "state": "worse" if srm.get("is_mismatch") or srm.get("mismatches") else "same",
+        "rows": _ratio_rows(srm),
+        "missing": describe_missing(srm),
+        "srm": srm,
+    }
 
 
 def _ratio_rows(srm: Mapping[str, Any]) -> list[dict[str, Any]]:
