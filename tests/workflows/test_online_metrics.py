@@ -206,22 +206,23 @@ def test_what_does_not_fit_in_scanned_tables_is_counted(tmp_path: Path) -> None:
 
 
 def test_programs_are_left_out_by_stated_rules(tmp_path: Path) -> None:
-    records = [*RECORDS, *({**query(n, "busy"), "timestamp": f"{AT}Z"} for n in range(100, 106))]
+    busy = [{**query(n, "busy"), "timestamp": f"2026-01-31T12:0{n % 10}:00Z"} for n in range(100, 106)]
+    hasty = [{**query(n, "hasty"), "timestamp": "2026-01-31T12:00:00Z"} for n in range(400, 405)]
     agent = {"user_agent": "Examplebot/1.0 (+http://example.org)"}
-    records += [{**query(200, "crawler"), "query_attributes": agent}]
-    records += [r for n in range(300, 303) for r in (query(n, "fast"), click(n, "fast", 1, 0.05))]
+    crawler = {**query(200, "crawler"), "query_attributes": agent}
+    fast = [r for n in range(300, 303) for r in (query(n, "fast"), click(n, "fast", 1, 0.05))]
     path = tmp_path / "log.ndjson"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    rules = BotRules(queries_per_day=5, fast_clicks=3)
+    path.write_text("".join(f"{json.dumps(r)}\n" for r in (*RECORDS, *busy, *hasty, crawler, *fast)))
+    rules = BotRules(queries_per_day=5, queries_per_minute=4, fast_clicks=3)
     result = measure(EventSource(paths=[str(path)], bots=rules), "ctr")
     problems = {problem.kind: problem for problem in result.problems}
     treatment = "taken for a program; {} queries and {} events are left out"
-    expected = zip(rules.sentences(), ("busy", "crawler", "fast"), ((6, 0), (1, 0), (3, 3)), strict=True)
-    for sentence, client, counts in expected:
+    expected = {"busy": (6, 0), "hasty": (5, 0), "crawler": (1, 0), "fast": (3, 3)}
+    for sentence, (client, counts) in zip(rules.sentences(), expected.items(), strict=True):
         assert problems[sentence].example == f"client {client}"
         assert problems[sentence].treatment == treatment.format(*counts)
     assert result.counts["queries"] == 4
-    assert measure(EventSource(paths=[str(path)], bots=None), "ctr").counts["queries"] == 14
+    assert measure(EventSource(paths=[str(path)], bots=None), "ctr").counts["queries"] == 19
 
 
 OWN = """

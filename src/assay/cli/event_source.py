@@ -38,7 +38,8 @@ def add_event_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bots",
         metavar="RULES",
-        help="which clients are programs, and left out: off, or queries_per_day=N, user_agent=off, "
+        help="which clients are programs, and left out: off, or queries_per_day=N, "
+        "queries_per_minute=N, user_agent=off, "
         f"click_seconds=S, fast_clicks=N, separated by commas (default: {_default_rules()})",
     )
     parser.add_argument(

@@ -19,6 +19,7 @@ AGENT_PATTERN = (
 )
 _MOST_LISTED = 1000  # ids in one condition; more are joined as a table
 _CLICKS = ("click",)
+_WHOLE = dict.fromkeys(("queries_per_day", "queries_per_minute", "fast_clicks"), int)
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class BotRules:
     """When a client is taken for a program; a rule that is None is off."""
 
     queries_per_day: int | None = 500
+    queries_per_minute: int | None = 30
     has_agents: bool = True  # whether the user agent is looked at, where the log has it
     click_seconds: float | None = 0.2  # a person does not click sooner after the query
     fast_clicks: int = 20  # how many such clicks a client needs, more than half of its clicks
@@ -38,6 +40,7 @@ class BotRules:
         """Return the rules as plain data."""
         return {
             "queries_per_day": self.queries_per_day,
+            "queries_per_minute": self.queries_per_minute,
             "user_agent": self.has_agents,
             "click_seconds": self.click_seconds,
             "fast_clicks": self.fast_clicks,
@@ -50,11 +53,13 @@ class _Rule(NamedTuple):
 
 
 def _rules(rules: BotRules) -> Iterator[_Rule]:
-    if rules.queries_per_day is not None:
-        most = rules.queries_per_day
-        yield _Rule(
-            f"client with more than {most:,} queries on a day", lambda tables: _frequent(tables.queries, most)
-        )
+    limits = ((rules.queries_per_day, "on a day", "D"), (rules.queries_per_minute, "in a minute", "m"))
+    for most, period, unit in limits:
+        if most is not None:
+            yield _Rule(
+                f"client with more than {most:,} queries {period}",
+                lambda tables, most=most, unit=unit: _frequent(tables.queries, most, unit),
+            )
     if rules.has_agents:
         yield _Rule("client with the user agent of a program", _by_agent)
     if rules.click_seconds is not None:
@@ -108,10 +113,11 @@ def _listed(clients: list[str]) -> Table:
     return load_ibis().memtable({"bot_id": clients}, name="assay_bots")
 
 
-def _frequent(queries: Table, most: int) -> Table:
+def _frequent(queries: Table, most: int, unit: str) -> Table:
+    """Return the clients with more queries than `most` on a day (D) or in a minute (m)."""
     known = queries.filter(queries.client_id.notnull(), queries["at"].notnull())
-    days = known.group_by("client_id", day=known["at"].date()).aggregate(count=known.count())
-    return days.filter(days["count"] > most).select("client_id").distinct()
+    periods = known.group_by("client_id", period=known["at"].truncate(unit)).aggregate(count=known.count())
+    return periods.filter(periods["count"] > most).select("client_id").distinct()
 
 
 def _by_agent(tables: EventTables) -> Table | None:
@@ -154,7 +160,7 @@ def parse_bot_rules(text: str) -> BotRules | None:
     """Return the rules of a text: `off`, `default`, or rules such as `queries_per_day=200,user_agent=off`.
 
     >>> parse_bot_rules("queries_per_day=200,click_seconds=off")
-    BotRules(queries_per_day=200, has_agents=True, click_seconds=None, fast_clicks=20)
+    BotRules(queries_per_day=200, queries_per_minute=30, has_agents=True, click_seconds=None, fast_clicks=20)
     """
     if text == "off":
         return None
@@ -169,14 +175,14 @@ def _parse_rule(name: str, value: str, text: str) -> dict[str, Any]:
     try:
         if name == "user_agent" and value in ("on", "off"):
             return {"has_agents": value == "on"}
-        if name in ("queries_per_day", "click_seconds") and value == "off":
+        if name in ("queries_per_day", "queries_per_minute", "click_seconds") and value == "off":
             return {name: None}
-        number = {"queries_per_day": int, "fast_clicks": int, "click_seconds": float}[name](value)
+        number = (float if name == "click_seconds" else _WHOLE[name])(value)
         if number <= 0:
             raise ValueError
     except (KeyError, ValueError):
         raise InputError(
-            "bot rules are off, default, or some of queries_per_day=N, user_agent=on|off, click_seconds=S, "
-            f"fast_clicks=N, separated by commas; found {text!r}"
+            "bot rules are off, default, or some of queries_per_day=N, queries_per_minute=N, "
+            f"user_agent=on|off, click_seconds=S, fast_clicks=N, separated by commas; found {text!r}"
         ) from None
     return {name: number}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from assay.core.document_clicks import DocumentClicks
 from assay.core.events import Problem
 from assay.core.tables import Queries
-from assay.online.event_tables import EventTables
+from assay.online.event_tables import EventTables, fetch_row
 from assay.online.metrics.metric import DEFAULT_SETTINGS, Metric, MetricSettings
-from assay.online.metrics.sessions import LogProfile, fetch_row
+from assay.online.metrics.sessions import LogProfile
 from assay.online.metrics.winsorised import winsorise
 from assay.online.unit_quantiles import unit_quantiles
 from assay.online.units import UNIT, UnitQueries, unit_moments
@@ -179,9 +179,9 @@ def _undefine(estimates: Mapping[str, Estimate], names: Collection[str]) -> dict
 def _clip(estimate: Estimate, metric: Metric) -> Estimate:
     """Return an estimate whose interval lies within the values that the metric can have."""
     low, high = estimate.low, estimate.high
-    if not metric.is_share or low is None or high is None:
+    if low is None or high is None or metric.may_be_negative:
         return estimate
-    return estimate._replace(low=max(low, 0.0), high=min(high, 1.0))
+    return estimate._replace(low=max(low, 0.0), high=min(high, 1.0) if metric.is_share else high)
 
 
 def _sorted_slices(parts: Sequence[_Measured], column: str) -> list[MetricSlice]:

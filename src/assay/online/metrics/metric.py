@@ -35,6 +35,7 @@ class Metric:
     is_per_unit: bool = False  # in the scope `query`: the sum of `value` per unit, not per query
     quantile: float | None = None  # of the values of all queries, in place of their mean
     is_share: bool = False  # whether it lies between 0 and 1
+    may_be_negative: bool = False
     lower_is_better: bool | None = None  # None: neither
     unit: str = ""  # of its values: s, ms or nothing
 

@@ -154,6 +154,7 @@ class OwnMetric:
             facts=frozenset(facts | {*aggregates}),
             aggregates=aggregates,
             scope=self.scope,
+            may_be_negative=True,
             lower_is_better=self.lower_is_better,
             unit=self.unit,
         )

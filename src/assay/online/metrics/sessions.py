@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay.online.event_tables import EventTables, load_ibis
-from assay.online.event_tables import fetch_row as fetch_row
+from assay.online.event_tables import EventTables, fetch_row, load_ibis
 from assay.online.metrics.metric import MetricSettings
 
 if TYPE_CHECKING:
