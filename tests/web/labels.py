@@ -3,10 +3,15 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
+from assay.core.document_clicks import DocumentClicks
+from assay.core.online_records import ONLINE_METRICS
 from assay.workflows.dataset_versions import ImportDatasetRequest, import_dataset
+from assay.workflows.document_clicks import put_document_clicks
 from assay.workflows.evaluate import EvaluateRequest, evaluate
 from assay.workflows.inputs import TableFiles
+from assay.workflows.online_saving import SaveOnlineRequest, save_online
 from assay.workflows.recording import SaveRequest
 from assay.workflows.saving import save
 from tests.web.dashboards import save_experiments
@@ -44,6 +49,17 @@ def _import(folder: Path, store: Path, name: str, lines: list[str], judgments: s
             store=str(store),
         )
     )
+
+
+def save_clicks(store: Path) -> None:
+    """Save a log in which the query q5 was searched."""
+    rows = [
+        {"query_id": "reset 5", "doc_id": doc, "rank": rank, "impressions": 20, "clicks": 20 // rank}
+        for rank, doc in enumerate("ab", 1)
+    ]
+    clicks = DocumentClicks(pl.DataFrame(rows).with_columns(other_clicks=pl.lit(1)))
+    tables = put_document_clicks(clicks, str(store))
+    save_online(ONLINE_METRICS, {}, SaveOnlineRequest(name="march", tables=tables, store=str(store)))
 
 
 def save_second_version(folder: Path, store: Path, note: str = "") -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from assay.workflows.annotation import ProjectRequest, progress, project_judgments
 from assay.workflows.dataset_versions import ListDatasetsRequest, list_datasets
 from tests.web.axe import violations
-from tests.web.labels import save_judged, save_labels, save_second_version
+from tests.web.labels import save_clicks, save_judged, save_labels, save_second_version
 
 _SETS = "/judges?human=dataset:people%23rater+1&model=dataset:model&by=category"
 
@@ -19,6 +19,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = save_labels(folder)
     save_judged(store, folder, "dataset:people")
     save_second_version(folder, store)
+    save_clicks(store)
     return store
 
 
@@ -80,7 +81,14 @@ def test_from_an_experiment_to_its_judges_and_a_query_by_keyboard(page: Page, ad
 
 
 @pytest.mark.parametrize(
-    "path", ["/datasets/people?tab=checks", "/agreement?rater=dee", "/experiments/judged/judgments", _SETS]
+    "path",
+    [
+        "/datasets/people?tab=checks",
+        "/agreement?rater=dee",
+        "/experiments/judged/judgments",
+        "/queries/q5?experiment=judged",
+        _SETS,
+    ],
 )
 def test_pages_have_no_serious_violation_and_do_not_scroll_sideways(
     browser: Browser, address: str, path: str
