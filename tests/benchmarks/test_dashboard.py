@@ -27,8 +27,8 @@ def test_load_is_compared_with_the_bare_route(benchmark: Any) -> None:
 
 def test_a_page_that_is_not_there_is_an_error(benchmark: Any, tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
-    with benchmark.run_server(tmp_path / "store") as port:
-        answers = benchmark.request_page(port, "/no-such-page", 2, 5.0)
+    with benchmark.run_server(tmp_path / "store") as server:
+        answers = benchmark.request_page(server.port, "/no-such-page", 2, 5.0)
     assert answers.errors == 2
 
 
