@@ -284,13 +284,12 @@ class _Turn:
         return self._scalar(query)  # type: ignore[no-any-return]
 
     def _pairs_with_room(self) -> Select[tuple[int]]:
+        return select(_pairs.number).where(_pairs.record == self.project.id, self._counts_and_has_room())
+
+    def _counts_and_has_room(self) -> ColumnElement[bool]:
+        """Which pairs are counted and lack a judgment that nobody is about to give."""
         used = used_places(self.project.id, _pairs.number, self.now, self.rater).scalar_subquery()
-        return select(_pairs.number).where(
-            _pairs.record == self.project.id,
-            _pairs.role == COUNTED,
-            _pairs.is_full.is_(False),
-            used < self.project.per_pair,
-        )
+        return (_pairs.role == COUNTED) & _pairs.is_full.is_(False) & (used < self.project.per_pair)
 
     def missing_reason(self) -> NoAssignment:
         """Return why there is no pair for the rater."""
@@ -345,7 +344,7 @@ class _Turn:
         of_query = (
             select(_pairs.number)
             .where(_pairs.record == self.project.id, _pairs.query_id == query_id, ~own)
-            .where((_pairs.role == GOLD) | _pairs.number.in_(self._pairs_with_room()))
+            .where((_pairs.role == GOLD) | self._counts_and_has_room())
             .order_by(_pairs.number)
         )
         return list(self.connection.execute(of_query.limit(_MOST_AT_ONCE)).scalars())
