@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from http.client import IncompleteRead
 from pathlib import Path
 from typing import NamedTuple
@@ -278,15 +279,41 @@ def test_a_primary_that_is_down_is_answered_for(tmp_path: Path) -> None:
     assert mirror.counts.to_dict()["left_out"] == {"primary failed": 1}
 
 
-def test_a_kept_connection_that_the_primary_closed_is_replaced(tmp_path: Path) -> None:
-    def once(server: Endpoint, request: Received, connection: socket.socket) -> bool:
-        answer(connection, b"x")
-        return False  # without a word to the client
+@pytest.mark.parametrize(("method", "path"), [("GET", "/x"), ("POST", "/search"), ("POST", "/write")])
+def test_no_request_is_lost_to_a_connection_that_the_primary_closed(
+    tmp_path: Path, method: str, path: str
+) -> None:
+    answered: set[object] = set()
 
-    with endpoint(once) as first:
-        configuration = MirrorSettings(primary=first.url, candidate=first.url, log=str(tmp_path / "s.jsonl"))
+    def once(server: Endpoint, request: Received, connection: socket.socket) -> bool:
+        if connection.getpeername() in answered:
+            return False  # without an answer
+        answered.add(connection.getpeername())
+        return answer(connection, b"x")
+
+    log = str(tmp_path / "s.jsonl")
+    with endpoint(once) as first, endpoint(candidate) as second:
+        configuration = MirrorSettings(
+            primary=first.url, candidate=second.url, log=log, search_paths=("/search",)
+        )
+        configuration = replace(configuration, limits=ShadowLimits(sample=0))
         with running(configuration) as (_, port):
-            assert [ask(port, "/x")[0] for _ in range(5)] == [200] * 5
+            assert [ask(port, path, method, b"a body")[0] for _ in range(3)] == [200] * 3
+        assert [request.body for request in first.received if request.body != b"a body"] == []
+        assert path != "/write" or len(first.received) == 3
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_request_is_counted(tmp_path: Path) -> None:
+    with endpoint(primary) as first:
+        configuration = MirrorSettings(
+            primary=first.url, candidate=first.url, log=str(tmp_path / "s.jsonl"), search_paths=("/search",)
+        )
+        with running(configuration) as (mirror, port):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall(b"POST /search HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\nhalf")
+                wait_until(lambda: mirror.counts.to_dict()["requests"])
+            left_out = wait_until(lambda: mirror.counts.to_dict()["left_out"])
+    assert left_out == {"client left": 1}
 
 
 @pytest.mark.parametrize(
