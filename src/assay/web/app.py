@@ -11,7 +11,6 @@ from fastapi import FastAPI, Form, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.staticfiles import StaticFiles
 
 from assay.core.digests import digest_of
 from assay.core.errors import AssayError, UndecidableError
@@ -25,6 +24,7 @@ from assay.web.long_reads import LongRead, LongReads
 from assay.web.page import Action, Context, Document, Page, PageModule, View
 from assay.web.pages import MODULES
 from assay.web.rendering import render
+from assay.web.static_assets import StaticAssets
 from assay.workflows.stores import keep_stores_open
 
 _STATIC = Path(__file__).parent / "static"
@@ -39,7 +39,7 @@ def create_app(
     app.state.access = access
     app.state.long_reads = LongReads(patience)
     app.state.navigation = [page for page in pages if page.label]
-    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    app.mount("/static", StaticAssets(_STATIC), name="static")
     for page in pages:
         _add_page(app, page)
     for module in modules:
