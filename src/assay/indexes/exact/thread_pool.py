@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import cache
 from threading import Event
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the control of the threads of BLAS: finding its libraries takes longer than a small search."""
+    return ThreadpoolController()
 
 
 def run_in_threads(work: Callable[[T], None], items: Iterable[T], threads: int) -> None:
@@ -20,7 +27,7 @@ def run_in_threads(work: Callable[[T], None], items: Iterable[T], threads: int) 
     >>> sorted(done)
     [1, 2, 3]
     """
-    pending, stop_event, thread_pools = iter(items), Event(), ThreadpoolController()
+    pending, stop_event, thread_pools = iter(items), Event(), _blas()
 
     def work_on_items() -> None:
         with thread_pools.limit(limits=1, user_api="blas"):  # some libraries keep this setting per thread
