@@ -18,12 +18,13 @@ from assay.indexes.hosting.hosted import HostedIndex
 from assay.indexes.hosting.worker import BuildResult, EngineDescription
 from assay.indexes.index import Setup
 from assay.indexes.registry import ENGINES
+from assay.indexes.servers.postgres import PostgresServer
 from tests.indexes import engines
-from tests.indexes.engines import EXAMPLE_TRIALS, Trial
+from tests.indexes.engines import EXAMPLE_TRIALS, Parameters, Trial
 from tests.indexes.example_engines import TRIES_LIBRARIES, install_examples
 
 IS_DIVIDED = True  # a case is an engine with a metric
-N, D, K, QUERIES = 4000, 32, 10, 200
+N, D, K, QUERIES = 4000, 32, 10, 100
 CONTRACTS = {
     "puck",
     "qdrant",
@@ -121,9 +122,18 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a PostgreSQL for indexes of few vectors, which would spend their time on starting one."""
+    started = PostgresServer(tmp_path_factory.mktemp("postgres"))
+    started.start()
+    yield started.url
+    started.stop()
+
+
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
 def record(
-    request: pytest.FixtureRequest, examples: None, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, examples: None, server: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Record]:
     """One engine with one metric: built once, searched in all ways, closed."""
     name, metric = request.param
@@ -139,7 +149,8 @@ def record(
         shared = None if index.description.holds_gil else search_by_clients(index, queries)
         busy, wrong = busy_threads(index, queries), misspelling_problems(index)
         description = index.description
-        few_vectors = search_few_vectors(index, metric, tmp_path_factory.mktemp("few"))
+        build = {**trial.build, "url": server} if name.startswith("pgvector") else trial.build
+        few_vectors = search_few_vectors(index, build, metric, tmp_path_factory.mktemp("few"))
     yield Record(
         name,
         trial,
@@ -294,19 +305,24 @@ def test_few_or_equal_vectors_are_answered_or_refused_in_words(record: Record) -
             assert (answer[:, 0] >= 0).all()
 
 
-def search_few_vectors(index: HostedIndex, metric: str, folder: Path) -> dict[int, Positions | str]:
+def search_few_vectors(
+    index: HostedIndex, build: Parameters, metric: str, folder: Path
+) -> dict[int, Positions | str]:
     """Return what the engine finds in 1, 2, 20 and 300 vectors, the last of 30 kinds, or its refusal."""
-    rows = data(metric)[0]
-    bases = (np.repeat(rows[:n], times, axis=0) for n, times in ((1, 1), (2, 1), (20, 1), (30, 10)))
-    return {len(base): search_or_refusal(index, metric, base, folder / str(len(base))) for base in bases}
+    rows, found = data(metric)[0], {}
+    for n, times in ((1, 1), (2, 1), (20, 1), (30, 10)):
+        own = folder / str(n * times)
+        own.mkdir()
+        base = np.repeat(rows[:n], times, axis=0)
+        found[n * times] = search_or_refusal(index, build, base, Setup(metric, D, 1, own))
+    return found
 
 
-def search_or_refusal(index: HostedIndex, metric: str, base: Any, folder: Path) -> Positions | str:
+def search_or_refusal(index: HostedIndex, build: Parameters, base: Any, setup: Setup) -> Positions | str:
     """Return what an index of few vectors finds, or why it is refused."""
     trial = TRIALS[index.engine]
-    folder.mkdir()
     try:
-        index.call("open", index.engine, trial.build, Setup(metric, D, 1, folder))
+        index.call("open", index.engine, build, setup)
         index.build(InMemoryVectors(base))
         return index.search(InMemoryVectors(base[:5]), min(len(base), 20), trial.generous).positions
     except AssayError as error:
