@@ -38,6 +38,7 @@ def test_pairs_come_in_pages(client: TestClient) -> None:
     assert "101 to 120 of 120" in page
     assert "120 of the 120 documents" in page
     assert 'href="?offset=50#pairs"' in page
+    assert "no document" in client.get("/experiments/judged/judgments", params={"offset": 10**9}).text
 
 
 def test_what_is_not_kept_is_named(tmp_path: Path) -> None:

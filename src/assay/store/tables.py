@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -75,22 +75,26 @@ class TableStorage:
 
     def rows_of(self, digest: str, query_id: str) -> pl.DataFrame:
         """The rows of one query in a table of any kind."""
-        return self._collect_rows([digest], query_id)[0]
+        return self._collect_rows([digest], [query_id])[0]
+
+    def rows_of_all(self, digest: str, query_ids: Sequence[str]) -> pl.DataFrame:
+        """The rows of some queries in a table of any kind."""
+        return self._collect_rows([digest], query_ids)[0]
 
     def _rows(self, digests: list[str], query_id: str) -> list[pl.DataFrame]:
         try:
-            return self._collect_rows(digests, query_id)
+            return self._collect_rows(digests, [query_id])
         except StoreError:
             for digest in digests:
                 self.get(digest)  # raises an error that names the table
             raise
 
-    def _collect_rows(self, digests: list[str], query_id: str) -> list[pl.DataFrame]:
+    def _collect_rows(self, digests: list[str], query_ids: Sequence[str]) -> list[pl.DataFrame]:
         paths = [self._path(digest) for digest in digests]
         with self._report_errors(f"the tables in {self.url} cannot be read"):
             return pl.collect_all(
                 [
-                    pl.scan_parquet(source, glob=False).filter(pl.col("query_id") == query_id)
+                    pl.scan_parquet(source, glob=False).filter(pl.col("query_id").is_in(query_ids))
                     for source in self._sources(paths)
                 ]
             )

@@ -31,6 +31,7 @@ def present(context: Context, value: ShownJudgments, parameters: JudgmentsParame
         "judgments": value,
         "number": number_systems([experiment.name], context.store)[experiment.name],
         "page": PAGE,
+        "names": sorted({judge for pair in value.pairs for judge in pair.labels}),
     }
     return View(f"Who judged {experiment.name}", f"assay experiments show {experiment.id}", parts)
 
