@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from assay.core.online_records import AB_TEST, INTERLEAVING, ONLINE_METRICS
-from assay.core.tables import Documents, Qrels, Queries, Run
+from assay.core.tables import Qrels, Queries, Run
 from assay.online.ab.analysis import ABTest
 from assay.online.prediction_report import PredictionReport
 from assay.online.simulation import TrafficSettings, simulate
-from assay.search.in_memory import LSASearcher
 from assay.store.store import Store
 from assay.views.demo import DemoStep
 from assay.views.demo_online import ab_step, interleaving_step, prediction_step
 from assay.workflows.ab_inputs import ABSource
 from assay.workflows.ab_settings import ABOptions
 from assay.workflows.ab_test import ABRequest, analyse_ab_test
+from assay.workflows.document_clicks import put_document_clicks
 from assay.workflows.event_inputs import EventSource
 from assay.workflows.interleave import InterleaveRequest, InterleaveResult, analyse_interleaving
 from assay.workflows.online_metrics import MetricsRequest, OnlineMetrics, measure_online_metrics
 from assay.workflows.online_saving import SaveOnlineRequest, save_online
 from assay.workflows.predict import PredictRequest, predict_online
+from assay.workflows.searched_queries import put_searches
 from assay.workflows.simulated_traffic import TrafficFiles, TrafficRequest, list_documents, write_traffic
 
 _USERS, _INTERLEAVED_USERS = 4_000, 400
 _PAST_USERS, _PAST_DAYS = 1_200, 7  # of each A/B test of a nightly build
 _METRICS = ("ctr", "zero_result", "abandonment", "reformulation", "session_success", "mrr", "latency_p95")
 _MEASURES = ("nDCG@10", "R@10", "RR@10")
-_DEPTH = 10
 
 
 def measure_traffic(
-    folder: Path, runs: Sequence[Run], qrels: Qrels, queries: Queries, documents: Documents
+    folder: Path, runs: Sequence[Run], qrels: Qrels, queries: Queries, build: Callable[[int], Run]
 ) -> list[DemoStep]:
-    """Simulate users of both searches, decide by what they do, and compare it with offline differences."""
+    """Simulate users of both searches, decide by what they do, and compare it with offline differences.
+
+    `build` returns the run of a nightly build, by its dimensions.
+    """
     names = (runs[0].name, runs[1].name)
     request = TrafficRequest(
         folder=str(folder / "traffic"), users=_USERS, interleaved_users=_INTERLEAVED_USERS
@@ -46,7 +49,7 @@ def measure_traffic(
         InterleaveRequest(events=[str(files.interleaved)], baseline=names[0], beside_ab=[str(files.ab_test)])
     )
     saved = _Evidence(folder, names)
-    saved.keep_past_tests(runs[0], qrels, queries, documents)
+    saved.keep_past_tests(runs[0], build, qrels, queries)
     saved.keep(metrics, test, preference)
     report = saved.predict()
     return [
@@ -60,7 +63,7 @@ def _measure_test(folder: Path, files: TrafficFiles) -> tuple[OnlineMetrics, ABT
     """Return the online metrics of the log, and its A/B test by the rules of the project."""
     source, project = EventSource(paths=[str(files.ab_test)]), folder / "assay.toml"
     by = ("day", "variant")
-    request = MetricsRequest(source=source, metrics=_METRICS, by=by, project=project)
+    request = MetricsRequest(source=source, metrics=_METRICS, by=by, project=project, with_searches=True)
     test = ABRequest(source=ABSource(events=source), project=str(project))
     return measure_online_metrics(request), analyse_ab_test(test)
 
@@ -79,18 +82,19 @@ class _Evidence:
     def keep(self, metrics: OnlineMetrics, test: ABTest, preference: InterleaveResult) -> None:
         """Keep the evidence of the fortnight."""
         if self.test_name not in self.kept:
-            self._save(ONLINE_METRICS, "help centre", metrics.to_dict(), ())
+            self._save(ONLINE_METRICS, "help centre", metrics.to_dict(), (), self._put_tables(metrics))
             self._save(AB_TEST, self.test_name, test.to_dict(), self.names)
             self._save(INTERLEAVING, self.test_name, preference.to_dict(), self.names)
 
-    def keep_past_tests(self, baseline: Run, qrels: Qrels, queries: Queries, documents: Documents) -> None:
+    def keep_past_tests(
+        self, baseline: Run, build: Callable[[int], Run], qrels: Qrels, queries: Queries
+    ) -> None:
         """Keep an A/B test of each nightly build against the baseline."""
         lists = list_documents(baseline)
         for night, (experiment, dimensions) in enumerate(self.nightly, 1):
             name = f"nightly {night}"
             if name not in self.kept:
-                build = LSASearcher(documents, dimensions=dimensions).search(queries, _DEPTH)
-                rankings = {self.names[0]: lists, "nightly": list_documents(build)}
+                rankings = {self.names[0]: lists, "nightly": list_documents(build(dimensions))}
                 settings = TrafficSettings(users=_PAST_USERS, days=_PAST_DAYS, seed=10 + night)
                 path = self.folder / "traffic" / f"nightly-{night}.ndjson"
                 simulate(rankings, queries, qrels, settings).write(path)
@@ -101,9 +105,24 @@ class _Evidence:
         """Return whether the offline differences of all tests predicted the online ones."""
         return predict_online(PredictRequest(store=str(self.folder / "store"), measures=_MEASURES))
 
-    def _save(self, kind: str, name: str, body: Mapping[str, Any], offline: Sequence[str]) -> None:
-        request = SaveOnlineRequest(name=name, offline=offline, store=str(self.folder / "store"))
-        save_online(kind, body, request)
+    def _put_tables(self, metrics: OnlineMetrics) -> dict[str, str]:
+        """Keep what users searched for, and which documents they clicked; return the digests by role."""
+        place = (str(self.folder / "store"), self.folder / "assay.toml")
+        searches = put_searches(metrics.searches, *place)
+        return {**searches, **put_document_clicks(metrics.document_clicks, *place)}
+
+    def _save(
+        self,
+        kind: str,
+        name: str,
+        body: Mapping[str, Any],
+        offline: Sequence[str],
+        tables: Mapping[str, str] | None = None,
+    ) -> None:
+        store = str(self.folder / "store")
+        save_online(
+            kind, body, SaveOnlineRequest(name=name, offline=offline, store=store, tables=tables or {})
+        )
 
 
 def _analyse_past(path: Path, control: str) -> ABTest:
