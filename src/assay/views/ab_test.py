@@ -193,11 +193,21 @@ def _part_row(part: PartResult) -> list[str]:
 
 
 def _day_section(test: ABTest) -> Section:
-    """Return whether effects change from day to day, and the goals as they grew."""
-    notes = [describe_novelty(trend.to_dict()) for trend in test.novelty]
+    """Return whether effects change from day to day; of a watched test also its goals as they grew."""
     goals = [part for part in test.over_time if part.result.role.role == "goal"]
-    rows = [_part_row(part)[:-1] for part in goals[-_PARTS_SHOWN:]]
-    return Section("until each day, always valid", notes, _part_head("day")[:-1], rows)
+    rows = [_part_row(part)[:-1] for part in goals[-_PARTS_SHOWN:]] if test.design.is_watched else []
+    return Section("over the days", _day_notes(test), _part_head("until")[:-1], rows)
+
+
+def _day_notes(test: ABTest) -> list[str]:
+    """Return the effects that change among the users who came on each day, and those that do not."""
+    changing = [t for t in test.novelty if t.is_fading or t.is_growing]
+    notes = [describe_novelty(trend.to_dict()) for trend in changing]
+    tested = [t for t in test.novelty if t.trend.p is not None and t not in changing]
+    if tested:
+        names = ", ".join(dict.fromkeys(t.metric for t in tested))
+        notes.append(f"no change of the effect from day to day is shown: {names}")
+    return notes
 
 
 def _notes(test: ABTest) -> list[str]:

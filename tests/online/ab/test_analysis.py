@@ -134,6 +134,23 @@ def test_a_quantile_is_unknown_where_shares_changed() -> None:
     assert (once.absolute.p, once.absolute.method) == (1.0, "p95, clustered by user")
 
 
+def test_an_effect_that_fades_is_novelty_and_chance_is_not() -> None:
+    def days(effects: list[int]) -> ABTest:
+        parts = {
+            f"2026-01-{day:02d}": {"control": (4000, 1200), "candidate": (4000, 1200 + effect)}
+            for day, effect in enumerate(effects, 1)
+        }
+        return analyse(by_key(DAY, parts))
+
+    (fading,) = days([300, 250, 200, 120, 80, 40, 10]).novelty
+    assert (fading.is_fading, fading.is_growing) == (True, False)
+    assert fading.to_dict()["slope"]["value"] < 0
+    (steady,) = days([120, 130, 110, 125, 118, 122, 119]).novelty
+    assert (steady.is_fading, steady.is_growing) == (False, False)
+    (unknown,) = days([100, 100]).novelty
+    assert (unknown.is_fading, unknown.trend.reason) == (None, "fewer than three days with an interval")
+
+
 def test_strata_are_post_stratified() -> None:
     rng = np.random.default_rng(1)
     cells: list[Cell] = []

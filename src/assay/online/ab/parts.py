@@ -68,6 +68,21 @@ class DayTrend:
     trend: EffectTrend
     corrected_p: float | None = None
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether a change is shown after correction for all metrics and variants."""
+        return self.corrected_p is not None and self.corrected_p < 1 - self.trend.slope.level
+
+    @property
+    def is_fading(self) -> bool | None:
+        """Whether the effect is shown to shrink over the days (novelty); None: unknown."""
+        return self.trend.is_fading and self.is_shown
+
+    @property
+    def is_growing(self) -> bool | None:
+        """Whether the effect is shown to grow over the days (learning); None: unknown."""
+        return self.trend.is_growing and self.is_shown
+
     def to_dict(self) -> dict[str, Any]:
         """Return the trend as plain data."""
         return {
@@ -78,8 +93,8 @@ class DayTrend:
             "corrected_p": self.corrected_p,
             "first": self.trend.first,
             "last": self.trend.last,
-            "is_fading": self.trend.is_fading,
-            "is_growing": self.trend.is_growing,
+            "is_fading": self.is_fading,
+            "is_growing": self.is_growing,
             "reason": self.trend.reason or None,
         }
 
