@@ -26,6 +26,8 @@ _BODY_FIELDS = (
     "result",
 )
 
+_METRIC_COLUMNS = tuple(metrics.c[n] for n in ("measure", "column", "slice", "value", "low", "high", "n"))
+
 
 @dataclass(frozen=True)
 class ExperimentKind:
@@ -68,14 +70,11 @@ class ExperimentKind:
     def _read_metrics(self, connection: Connection, ids: Sequence[str]) -> dict[str, list[Metric]]:
         metrics_by_id: dict[str, list[Metric]] = {record_id: [] for record_id in ids}
         for batch in batches(ids):
-            query = select(metrics).where(metrics.c.record.in_(batch))
+            query = select(metrics.c.record, *_METRIC_COLUMNS).where(metrics.c.record.in_(batch))
             if self.measures is not None:
                 query = query.where(metrics.c.measure.in_(self.measures), metrics.c.column == "")
-            for row in connection.execute(query).mappings():
-                metric = Metric(
-                    *(row[name] for name in ("measure", "column", "slice", "value", "low", "high", "n"))
-                )
-                metrics_by_id[row["record"]].append(metric)
+            for record_id, *values in connection.execute(query):
+                metrics_by_id[record_id].append(Metric(*values))
         return metrics_by_id
 
 
