@@ -6,6 +6,7 @@ to a question stands on one page alone.
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 from typing import NamedTuple
 
@@ -21,8 +22,23 @@ _FACTS = (
     ("sensor", "calibration code", "measures the level of the tide"),
     ("compressor", "pressure card number", "fills the air tanks"),
 )
-_FIRST = ("Amber", "Birch", "Cobalt", "Dover", "Ember", "Fjord", "Garnet", "Harbor", "Indigo", "Juniper")
-_SECOND = ("falcon", "heron", "lantern", "meadow", "orchid", "pebble", "quartz", "raven", "sable", "thistle")
+_SYLLABLES = (
+    "bar",
+    "den",
+    "fol",
+    "gim",
+    "hus",
+    "jor",
+    "kel",
+    "lun",
+    "mar",
+    "nos",
+    "pel",
+    "qua",
+    "rud",
+    "sif",
+    "tor",
+)
 _PLACES = ("north quay", "south quay", "dry dock", "east pier", "west pier", "boiler house", "pump house")
 _COLORS = ("red", "blue", "green", "yellow", "white", "grey")
 
@@ -40,19 +56,17 @@ def generate_handbook(pages: int = 400, questions: int = 100, seed: int = 0) -> 
 
     >>> book = generate_handbook(pages=40, questions=2)
     >>> book.questions.columns["text"][0], book.questions.columns["answers"][0]
-    ('What is the radio channel of the beacon Fjord sable?', ['3281'])
+    ('What is the lifting permit number of the crane Jorlunhus?', ['2208'])
     """
-    most = len(_FACTS) * len(_FIRST) * len(_SECOND)
+    most = len(_SYLLABLES) ** 3
     if not 0 < questions <= pages <= most:
         raise ValueError(f"expected at most {most} pages and no more questions than pages")
     random = Random(seed)
-    machines = [(fact, first, second) for fact in _FACTS for first in _FIRST for second in _SECOND]
+    names = ["".join(parts).capitalize() for parts in product(_SYLLABLES, repeat=3)]
     codes = random.sample(range(1000, 10_000), pages)
     texts, asked = [], []
-    for ((kind, attribute, purpose), first, second), code in zip(
-        random.sample(machines, pages), codes, strict=True
-    ):
-        name = f"{first} {second}"
+    for name, code in zip(random.sample(names, pages), codes, strict=True):
+        kind, attribute, purpose = random.choice(_FACTS)
         place, color = random.choice(_PLACES), random.choice(_COLORS)
         texts.append(
             f"The {kind} {name} at the {place} is {color} and {purpose}. "

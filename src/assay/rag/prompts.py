@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from assay.models.language_model import Message
 
+ORDERS = BEST_LAST, BEST_FIRST = "best-last", "best-first"
 PLACEHOLDER = "This passage is empty on purpose."
 _WITH_PASSAGES = (
     "Answer the question from the passages below. Reply with the answer alone, in as few words as possible. "
@@ -34,6 +35,7 @@ class AnswerPrompt:
     instructions: str = _WITH_PASSAGES
     closed_book: str = _WITHOUT
     max_characters: int = 1200  # of a passage
+    order: str = BEST_LAST  # a small model copies from the passage that is nearest to the question
 
     def with_passages(self, question: str, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """Return the messages that ask a question with passages, in their order."""
@@ -51,14 +53,15 @@ class AnswerPrompt:
         return self.with_passages(question, [Passage("", PLACEHOLDER)] * count)
 
     def format_passages(self, passages: Sequence[Passage]) -> str:
-        """Return numbered passages, each cut to the longest length.
+        """Return numbered passages in the order of the prompt, each cut to the longest length.
 
-        >>> AnswerPrompt(max_characters=5).format_passages([Passage("d", "The port is 8080")])
-        '[1] The p'
+        >>> AnswerPrompt(max_characters=4).format_passages([Passage("d", "best one"), Passage("e", "next")])
+        '[1] next\\n[2] best'
         """
         if not passages:
             return "(no passage was found)"
-        lines = (f"[{n}] {_one_line(p.text)[: self.max_characters]}" for n, p in enumerate(passages, 1))
+        ordered = list(passages) if self.order == BEST_FIRST else list(passages)[::-1]
+        lines = (f"[{n}] {_one_line(p.text)[: self.max_characters]}" for n, p in enumerate(ordered, 1))
         return "\n".join(lines)
 
 

@@ -25,7 +25,7 @@ from assay.rag.answer_judge import judge_answers
 from assay.rag.answers import CORRECTNESS, NOT_ASKED, Answer, DocumentFacts
 from assay.rag.asking import Ask, Asking, RagEstimate, ask_contexts, control_contexts
 from assay.rag.contexts import Context, reduced_contexts, retrieved_contexts
-from assay.rag.prompts import AnswerPrompt
+from assay.rag.prompts import BEST_LAST, ORDERS, AnswerPrompt
 from assay.rag.questions import Question, read_questions
 from assay.rag.study import RagStudy
 from assay.rag.study_file import write_study
@@ -53,6 +53,7 @@ class RagRunRequest:
     max_turns: int = 10
     max_tokens: int | None = None
     max_characters: int = 1200
+    order: str = BEST_LAST
     level: float = 0.95
     out: str | None = None
     is_estimate_only: bool = False
@@ -62,6 +63,8 @@ class RagRunRequest:
             raise InputError(f"--mode expects one of {', '.join(MODES)}, found {self.mode!r}")
         if self.correctness not in CORRECTNESS:
             raise InputError(f"--correct expects one of {', '.join(CORRECTNESS)}, found {self.correctness!r}")
+        if self.order not in ORDERS:
+            raise InputError(f"--order expects one of {', '.join(ORDERS)}, found {self.order!r}")
         if self.correctness == "judge" and self.judge is None:
             raise InputError("--correct judge needs a judge: give --judge-model (and --judge-endpoint)")
         for name in ("k", "questions", "max_turns", "max_characters", "max_tokens"):
@@ -185,7 +188,9 @@ class _Work:
         facts = DocumentFacts(self.texts, self.relevant)
         default = 128 if request.mode == "agentic" else 48
         parameters = ReplyParameters(max_tokens=request.max_tokens or default)
-        self.asking = Asking(AnswerPrompt(max_characters=request.max_characters), parameters, facts)
+        self.asking = Asking(
+            AnswerPrompt(max_characters=request.max_characters, order=request.order), parameters, facts
+        )
         self.contexts = self._contexts()
 
     def _contexts(self) -> list[Context]:

@@ -14,6 +14,7 @@ from assay.cli.progress import note_when_interrupted
 from assay.core.errors import InputError
 from assay.rag.answers import CORRECTNESS
 from assay.rag.asking import RagEstimate
+from assay.rag.prompts import BEST_LAST, ORDERS
 from assay.views.rag import FORMATS, describe_rag_estimate, render_study
 from assay.workflows.language_models import ModelRequest
 from assay.workflows.rag_run import MODES, RagResult, RagRunRequest, run_rag
@@ -100,6 +101,12 @@ def _add_answer_options(part: argparse.ArgumentParser) -> None:
         "--max-characters", type=int, default=1200, metavar="N", help="of a passage (default: 1200)"
     )
     part.add_argument(
+        "--order",
+        choices=ORDERS,
+        default=BEST_LAST,
+        help="of the passages in the prompt (default: best-last, next to the question)",
+    )
+    part.add_argument(
         "--level", type=float, default=0.95, metavar="P", help="level of the intervals (default: 0.95)"
     )
 
@@ -152,6 +159,7 @@ def _request(arguments: argparse.Namespace) -> RagRunRequest:
         max_turns=arguments.max_turns,
         max_tokens=arguments.max_tokens,
         max_characters=arguments.max_characters,
+        order=arguments.order,
         level=arguments.level,
         out=arguments.out,
         is_estimate_only=arguments.estimate,
