@@ -16,7 +16,19 @@ from assay.evaluation.gate import missing_inputs
 from assay.workflows.inputs import TableFiles
 from assay.workflows.settings import PROJECT_FILE, read_project_settings, read_settings
 
-TABLES = ("data", "baseline", "candidate", "gate", "store", "models", "systems", "run", "serve", "online")
+TABLES = (
+    "data",
+    "baseline",
+    "candidate",
+    "gate",
+    "store",
+    "models",
+    "systems",
+    "run",
+    "serve",
+    "online",
+    "rollout",
+)
 
 
 @dataclass(frozen=True)
