@@ -1,15 +1,21 @@
 """The commands of the pages with what they print; `python -m tests.docs.console` writes it anew."""
 
+import io
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+
+from assay.cli import call
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.S)
+_PLAIN = re.compile(r"assay (?P<words>[^|<>&;$`*]*)(?P<silent>2> /dev/null)?( *\| head -(?P<lines>\d+))?")
 _COMMAND = re.compile(r"^\$ (?P<command>.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.M)
 
 
@@ -32,6 +38,20 @@ def run_command(command: str, folder: Path) -> str:
         text=True,
     )
     return (process.stdout + process.stderr).strip()
+
+
+def run_in_process(command: str, folder: Path) -> str:
+    """Return what a command prints in a folder, without a process of its own if it needs no shell."""
+    plain = _PLAIN.fullmatch(command)
+    if plain is None:
+        return run_command(command, folder)
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err):
+        call(shlex.split(plain["words"]))
+    printed, notes = (stream.buffer.getvalue().decode() for stream in (out, err))
+    if plain["lines"]:
+        printed = "".join(printed.splitlines(keepends=True)[: int(plain["lines"])])
+    return (printed + ("" if plain["silent"] else notes)).strip()
 
 
 def record_page(page: Path, folder: Path) -> None:

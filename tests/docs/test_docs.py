@@ -8,7 +8,7 @@ import pytest
 from assay.cli import COMMANDS, call
 from assay.datasets import FORMATS
 from assay.measures import DEFINITIONS
-from tests.docs.console import PAGES, ROOT, page_commands, run_command
+from tests.docs.console import PAGES, ROOT, page_commands, run_in_process
 
 IS_DIVIDED = True  # a case is a page
 NUMBER = re.compile(r"-?\d+\.\d+")
@@ -20,9 +20,13 @@ def words(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_commands_of_a_page_print_what_it_says(page: Path, demo: Path) -> None:
+def test_the_commands_of_a_page_print_what_it_says(
+    page: Path, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ASSAY_STORE", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
     for command, printed in page_commands(page):
-        got = run_command(command, demo.parent)
+        got = run_in_process(command, demo.parent)
         assert words(got) == words(printed), command
         close = zip(NUMBER.findall(got), NUMBER.findall(printed), strict=True)
         assert all(abs(float(a) - float(b)) < 0.005 for a, b in close), command
