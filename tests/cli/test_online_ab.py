@@ -280,6 +280,25 @@ def test_settings_are_read_from_assay_toml_and_options_win(
     assert "online.ab.goal" in err
 
 
+def test_looks_on_the_command_line_win_over_watching_in_the_project(
+    units: pl.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("assay.toml").write_text('[online.ab]\ninference = "always-valid"\n')
+    planned = call_json(capsys, "units.csv", "--looks", "5", "--planned-days", "10")
+    assert planned["inference"] == "group-sequential"
+    assert call_json(capsys, "units.csv")["inference"] == "always-valid"
+    code, _, err = call(capsys, "units.csv", "--watch", "--inference", "fixed")
+    assert (code, "found both" in err) == (2, True)
+
+
+def test_a_log_without_variants_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    query = {"query_id": "q1", "client_id": "u1", "user_query": "vpn", "timestamp": "2026-01-01T00:00:00Z"}
+    Path("log.ndjson").write_text(json.dumps(query) + "\n")
+    body = call_json(capsys, "log.ndjson")
+    assert (body["status"], body["metrics"]) == ("No data", [])
+    assert body["notes"] == ["0 of 1 queries belong to the test; 1 have no variant"]
+
+
 def test_a_saved_test_is_in_the_store(units: pl.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = call(capsys, "units.csv", "--goal", "revenue", "--save", "spring", "--store", "store")
     assert code == 0

@@ -1,5 +1,6 @@
 """The sums of a table of units, beside those of numpy and the results of tea-tasting."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,25 @@ def test_a_database_on_disk_gives_the_same_sums(frame: pl.DataFrame, tmp_path: P
     connection = connect_duckdb(str(tmp_path / "units.duckdb"))
     table = connection.create_table("units", frame.to_arrow())
     assert sum_units(table, UnitColumns()).arms() == arms(frame)
+
+
+def test_postgresql_gives_the_same_sums(frame: pl.DataFrame, postgres: str) -> None:
+    again = frame.head(3).with_columns(variant=pl.lit("third"))
+    both = pl.concat([frame, again]).with_columns(day=pl.lit("2026-01-01").str.to_date())
+    columns = UnitColumns(
+        ratios={"ctr": ["clicks", "queries"]},
+        covariates={"revenue": ["before"]},
+        quantiles={"p90": ("revenue", 0.9)},
+        by=["device"],
+    )
+    connection = ibis.connect(postgres.replace("postgresql", "postgres", 1))
+    with closing(connection.con):
+        found = sum_units(connection.create_table("units", both.to_arrow()), columns)
+    expected = sum_units(load(both), columns)
+    assert (found.columns, found.excluded) == (("day", "device"), {"in several variants": 3})
+    assert found.excluded == expected.excluded
+    assert found.quantiles == expected.quantiles
+    for value, slices in expected.split("device").items():
+        for name, arm in slices.items():
+            for metric, moments in arm.metrics.items():
+                assert_moments(found.split("device")[value][name].metrics[metric], moments)

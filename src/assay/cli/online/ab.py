@@ -121,6 +121,9 @@ def _ab(arguments: argparse.Namespace) -> int:
 def _options(arguments: argparse.Namespace) -> ABOptions:
     if arguments.watch and arguments.inference not in (None, "always-valid"):
         raise InputError(f"expected --watch or --inference {arguments.inference}, found both")
+    inference = "always-valid" if arguments.watch else arguments.inference
+    if arguments.looks and inference is None:
+        inference = "group-sequential"
     return replace(
         shared_options(arguments),
         control=arguments.control,
@@ -130,7 +133,7 @@ def _options(arguments: argparse.Namespace) -> ABOptions:
         by=arguments.by,
         level=arguments.level,
         correction=arguments.correction,
-        inference="always-valid" if arguments.watch else arguments.inference,
+        inference=inference,
         looks=arguments.looks,
         planned_days=arguments.planned_days,
         planned_n=arguments.planned_n,

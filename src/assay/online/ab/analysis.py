@@ -97,7 +97,16 @@ def analyse_sums(sums: TestSums, design: ABDesign) -> ABTest:
         progress = Progress(sum(units.values()), count_days(days) if days else None)
         control = design.control if design.control in names else None
         status = Status(NO_DATA, [problem])
-        return ABTest(status, design, control, units, traffic, progress, excluded=sums.excluded)
+        return ABTest(
+            status,
+            design,
+            control,
+            units,
+            traffic,
+            progress,
+            excluded=sums.excluded,
+            notes=sums.notes,
+        )
     control = design.find_control(names)
     variants = [name for name in names if name != control]
     return _analyse(sums, design, control, variants, traffic, units)

@@ -13,6 +13,7 @@ from assay.online.ab.cells import DAY, Cell, TestSums
 from assay.online.ab.design import MetricColumns
 from assay.online.ab.unit_columns import ChosenColumns, UnitColumns, choose_columns
 from assay.online.ab.unit_values import read_quantiles, refuse_texts
+from assay.online.event_tables import load_ibis
 from assay.stats.moments import Moments
 
 if TYPE_CHECKING:
@@ -168,8 +169,11 @@ def _sums_with_covariate(value: Any, covariate: Any) -> dict[str, Scalar]:
 
 
 def _number(units: Table, name: str) -> NumericColumn:
-    column = units[name]
-    return (column.cast("int8") if column.type().is_boolean() else column).cast("float64")
+    """Return a column as numbers; a truth is 0 or 1."""
+    ibis, column = load_ibis(), units[name]
+    if column.type().is_boolean():  # PostgreSQL casts no truth
+        column = ibis.cases((column, 1), (~column, 0), else_=ibis.null("int64"))
+    return column.cast("float64")
 
 
 def _check_numbers(
