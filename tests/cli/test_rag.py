@@ -87,3 +87,23 @@ def test_predict_has_the_documented_keys(tmp_path: Path, capsys: Output) -> None
 def test_two_configurations_decide_nothing(tmp_path: Path, capsys: Output) -> None:
     path = write_published_table(tmp_path / "table.csv", rows=3)
     assert call_assay(capsys, "rag", "predict", path)[0] == 3
+
+
+def test_an_index_is_chosen_by_the_delta_of_a_study(study: str, tmp_path: Path, capsys: Output) -> None:
+    table = tmp_path / "published.csv"
+    rows = ["algorithm,recall,robustness_0.6,qps", "graph,0.95,0.90,900", "cells,0.94,0.99,700"]
+    table.write_text("\n".join(rows) + "\n")
+    words = ("select", str(table), "--floor", "robustness=0.95", "--delta-from", study, "--format", "json")
+    code, out, _ = call_assay(capsys, *words)
+    chosen = json.loads(out)
+    assert (code, chosen["winner"]) == (0, "cells")
+    assert "robustness-0.6" in json.dumps(chosen["floors"])
+
+
+def test_a_delta_without_a_figure_to_use_it_is_refused(study: str, tmp_path: Path, capsys: Output) -> None:
+    table = tmp_path / "published.csv"
+    table.write_text("algorithm,recall,qps\ngraph,0.95,900\n")
+    words = ("select", str(table), "--floor", "recall=0.9", "--delta-from", study)
+    code, _, err = call_assay(capsys, *words)
+    assert code == 2
+    assert "such as --floor robustness=0.99" in err

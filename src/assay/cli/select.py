@@ -18,6 +18,7 @@ _EXAMPLES = """examples:
   assay select bench-results --floor recall=0.95 --price 0.5 --objective cost
   assay select published.csv --floor recall=0.88 --objective robustness-0.1
   assay select bench-results --floor recall=0.9 --tradeoff
+  assay select bench-results --floor robustness=0.99 --delta-from study.json
 
 figures: recall, robustness-0.3 (any δ), qps, capacity; and figures of which less is better: p50_ms, p90_ms,
 p95_ms, p99_ms, p99.9_ms, memory_mb, disk_mb, build_seconds, cost (of a million queries; needs --price).
@@ -46,6 +47,11 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--objective", default="qps", metavar="FIGURE", help="figure to optimize (default: qps)"
+    )
+    parser.add_argument(
+        "--delta-from",
+        metavar="STUDY",
+        help="the δ of the figure robustness is the one that answers need (`assay rag run -o STUDY`)",
     )
     parser.add_argument(
         "--price", type=float, metavar="P", help="price of an hour of the machine, for the cost"
@@ -95,7 +101,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     """Choose an index; the result is the exit code."""
     names = ("trials", "objective", "price", "mode", "k", "ties", "confirm", "seed", "tradeoff", "data")
-    options = {name: getattr(arguments, name) for name in names}
+    options = {name: getattr(arguments, name) for name in (*names, "delta_from")}
     result = select(SelectRequest(floors=arguments.floor, **options))
     if result.is_without_vectors:
         print(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from assay.bench.selection.selection import Selection, select_trial
 from assay.bench.selection.tradeoff import TradeoffPlane, tradeoff_planes
-from assay.core.errors import InputError
+from assay.core.errors import InputError, UndecidableError
+from assay.rag.study_file import read_study
 from assay.views.selection import selection_dict
 from assay.workflows.study import is_without_vectors, open_study
 
+_ROBUSTNESS = re.compile(r"^robustness(?![-\w])", re.IGNORECASE)
 _EXIT_CODES = {"not confirmed": 1, "cannot be decided": 3}
 _DEFAULT_DELTA = 0.1
 
@@ -31,6 +34,7 @@ class SelectRequest:
     seed: int = 0
     tradeoff: bool = False
     data: str | None = None  # the dataset to choose for, or "all"; None: that of the sweep
+    delta_from: str | None = None  # a study of answers, whose δ is that of the figure `robustness`
 
     def __post_init__(self) -> None:
         if self.price is not None and not 0 < self.price < float("inf"):
@@ -63,16 +67,36 @@ class SelectResult:
 def select(request: SelectRequest) -> SelectResult:
     """Choose the trial that is best at the objective among those that reach the floors."""
     study = open_study(request.trials, k=request.k, policy=request.ties, mode=request.mode)
+    floors, objective = _named_figures(request)
     selection = select_trial(
         study,
-        request.floors,
-        request.objective,
+        floors,
+        objective,
         price=request.price,
         confirm=request.confirm,
         seed=request.seed,
         dataset=request.data,
     )
     return SelectResult(selection, _planes(selection) if request.tradeoff else ())
+
+
+def _named_figures(request: SelectRequest) -> tuple[Sequence[str], str]:
+    """Return the floors and the objective; the figure `robustness` gets the δ of the study of answers."""
+    if request.delta_from is None:
+        return request.floors, request.objective
+    names = [*request.floors, request.objective]
+    if not any(map(_ROBUSTNESS.match, names)):
+        raise InputError(
+            "--delta-from gives the δ of the figure robustness: name it, such as --floor robustness=0.99"
+        )
+    choice = read_study(request.delta_from).delta
+    if choice.delta.value is None:
+        raise UndecidableError(
+            f"{request.delta_from} has no δ ({choice.problem}): `assay rag delta` shows why; name one, "
+            "such as robustness-0.3"
+        )
+    chosen = [_ROBUSTNESS.sub(f"robustness-{choice.delta.value:g}", name) for name in names]
+    return chosen[:-1], chosen[-1]
 
 
 def _planes(selection: Selection) -> tuple[TradeoffPlane, ...]:

@@ -1,0 +1,97 @@
+"""Answers of a real language model against retrieval: eight indexes of two families over a handbook.
+
+    python benchmarks/rag_study.py --model smollm2-135m --questions 40 --folder STUDY
+    python benchmarks/rag_study.py --model qwen2.5-coder-1.5b --questions 40 --folder STUDY
+
+It fetches the weights, serves the model on this machine, and asks every question with the results of each
+index, of exact search, without documents, and with true neighbours removed. Ctrl-C loses no reply: the same
+command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from assay.datasets import write
+from assay.datasets.handbook import generate_handbook
+from assay.views.rag import render_study
+from assay.workflows.language_models import ModelRequest
+from assay.workflows.rag_run import RagRunRequest, run_rag
+from assay.workflows.rag_searches import SearchRequest
+
+ASSAY = str(Path(sys.executable).with_name("assay"))
+INDEXES = {
+    "hnsw-a": ("hnswlib", {"M": 3, "ef_construction": 6}, {"ef": 2}),
+    "hnsw-b": ("hnswlib", {"M": 3, "ef_construction": 8}, {"ef": 8}),
+    "hnsw-c": ("hnswlib", {"M": 4, "ef_construction": 8}, {"ef": 8}),
+    "hnsw-d": ("hnswlib", {"M": 6, "ef_construction": 16}, {"ef": 8}),
+    "ivf-a": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 1}),
+    "ivf-b": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 2}),
+    "ivf-c": ("faiss.ivfflat", {"nlist": 64}, {"nprobe": 2}),
+    "ivf-d": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 4}),
+}
+
+
+def write_project(folder: Path, pages: int, questions: int) -> str:
+    """Write the handbook, its questions, and a project with the indexes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    book = generate_handbook(pages, questions)
+    write(book.documents, folder / "corpus.jsonl")
+    write(book.qrels, folder / "judged.qrels")
+    columns = (book.questions.ids, book.questions.columns["text"], book.questions.columns["answers"])
+    rows = [{"query_id": key, "text": text, "answers": a} for key, text, a in zip(*columns, strict=True)]
+    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    lines = ["[data]", 'queries = "questions.jsonl"', 'documents = "corpus.jsonl"', 'qrels = "judged.qrels"']
+    for name, (engine, build, search) in INDEXES.items():
+        lines += [f"[systems.{name}]", 'kind = "index"', f'engine = "{engine}"', 'encoder = "lsa"']
+        lines += [f"build.{key} = {value}" for key, value in build.items()]
+        lines += [f"search.{key} = {value}" for key, value in search.items()]
+    path = folder / "assay.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def run_study(options: argparse.Namespace, url: str) -> str:
+    """Return the study as text; it is also written to the folder."""
+    folder = Path(options.folder)
+    project = write_project(folder, options.pages, options.questions)
+    model = ModelRequest(
+        endpoint=url, model=options.model, workers=1, timeout=900, replies=str(folder / "replies")
+    )
+    request = RagRunRequest(
+        model=model,
+        searches=SearchRequest(project=project),
+        k=options.k,
+        max_tokens=24,
+        out=str(folder / f"{options.model}.json"),
+    )
+    study = run_rag(request).study
+    assert study is not None
+    return render_study(study, "table")
+
+
+def main() -> None:
+    """Serve the model, and print the study."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--pages", type=int, default=400)
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("-k", type=int, default=4)
+    parser.add_argument("--folder", default="rag-study")
+    options = parser.parse_args()
+    subprocess.run([ASSAY, "models", "fetch", options.model], check=True)
+    command = [ASSAY, "models", "serve", options.model, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout
+        try:
+            print(run_study(options, server.stdout.readline().strip()))
+        finally:
+            server.kill()
+
+
+if __name__ == "__main__":
+    main()
