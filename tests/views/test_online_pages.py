@@ -8,6 +8,7 @@ from assay.views.online_pages import (
     describe_missing,
     describe_novelty,
     describe_ratio,
+    describe_reasons,
     describe_tests,
     format_share_interval,
     state_of,
@@ -24,6 +25,22 @@ def test_a_sample_ratio_that_cannot_be_tested_says_why() -> None:
 def test_a_ratio_that_is_wrong_only_in_a_part_names_the_part() -> None:
     srm = {"p": 0.4, "observed": {"a": 1}, "mismatches": [{"column": "day", "value": "2026-01-02"}]}
     assert describe_ratio(srm) == "The sample ratio holds over all units (p 0.400), but not in day 2026-01-02"
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons", "words"),
+    [
+        ("Ready to ship", ["ctr better"], "holds: ctr better"),
+        ("Goal failing", ["ctr better"], "fails: ctr better"),
+        ("3 days left", ["b: ctr better"], "open: b: ctr better"),
+        ("3 days left", ["20 units in the smaller variant"], "20 units in the smaller variant"),
+        ("Unhealthy", ["the shares changed"], "the shares changed"),
+        ("Ready to ship", [], ""),
+    ],
+)
+def test_reasons_that_are_rules_say_whether_they_hold(status: str, reasons: list[str], words: str) -> None:
+    verdicts = [{"variant": "b", "checks": [{"rule": "ctr better"}]}]
+    assert describe_reasons({"status": status, "reasons": reasons, "verdicts": verdicts}) == words
 
 
 def test_missing_units_are_those_of_the_plan_that_are_not_there() -> None:

@@ -139,6 +139,9 @@ def test_tests_and_their_offline_experiments_link_to_each_other(tmp_path: Path) 
     experiment = client.get("/experiments/vectors.json").json()
     assert f'href="/experiments/{experiment["id"]}"' in page
     assert "Compare offline" in page
+    system = re.search('data-sys="(.)"><svg.*?</svg>vectors', page)
+    assert system is not None
+    assert re.search(f'class="key" data-sys="{system[1]}"><svg.*?</svg>candidate', page)
     assert [(one["id"], one["role"]) for one in experiment["online"]] == [(test, "candidate")]
     assert f'href="/online/tests/{test}"' in client.get("/experiments/vectors").text
 

@@ -27,6 +27,9 @@ _ADVICE = {
 }
 
 
+_RULE_WORDS = {"Ready to ship": "holds", "Guardrails failing": "fails", "Goal failing": "fails"}
+
+
 def state_of(status: str) -> str:
     """Return how a page marks a status: better, worse, failed, same or open."""
     return _STATES.get(status, "open")
@@ -95,9 +98,15 @@ def describe_evidence(body: Body) -> str:
 
 
 def describe_reasons(body: Body) -> str:
-    """Return the reasons of the status, as one sentence."""
-    reasons = [str(reason) for reason in body.get("reasons", ())]
-    return f"{'; '.join(reasons)}." if reasons else ""
+    """Return the reasons of the status, as one sentence that says whether rules hold, fail or are open."""
+    reasons = [str(reason) for reason in body.get("reasons") or ()]
+    verdicts = body.get("verdicts") or ()
+    rules = {str(check.get("rule")) for verdict in verdicts for check in verdict.get("checks") or ()}
+    names = {name for rule in rules for name in (rule, *(f"{v.get('variant')}: {rule}" for v in verdicts))}
+    if not reasons:
+        return ""
+    word = _RULE_WORDS.get(str(body.get("status")), "open") if names.issuperset(reasons) else ""
+    return f"{word}{': ' * bool(word)}{'; '.join(reasons)}"
 
 
 def describe_ratio(srm: Body) -> str:

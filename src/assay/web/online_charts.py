@@ -34,10 +34,15 @@ def _finite_ends(e: Mapping[str, Any]) -> list[float]:
     return [abs(end) for end in ends if end is not None and math.isfinite(end)]
 
 
-def time_chart(lines: Mapping[str, Sequence[TimePoint]], with_zero: bool = False) -> dict[str, Any]:
+def time_chart(
+    lines: Mapping[str, Sequence[TimePoint]],
+    with_zero: bool = False,
+    numbers: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
     """Return marks, whiskers and lines of values over time by name.
 
-    A missing day, a value that is not there and changed data break a line.
+    A missing day, a value that is not there and changed data break a line. `numbers` are those of the colours
+    of lines, if they are known.
     """
     points = [point for line in lines.values() for point in line]
     ends = [x for p in points for x in (p.value, p.low, p.high) if x is not None]
@@ -45,7 +50,8 @@ def time_chart(lines: Mapping[str, Sequence[TimePoint]], with_zero: bool = False
     labels = list(dict.fromkeys(point.label for point in points))
     labels = sorted(labels) if len(lines) > 1 else labels
     places = dict(zip(labels, _places(labels), strict=True))
-    series = [_series(name, line, places, axis, number) for number, (name, line) in enumerate(lines.items())]
+    colours = numbers or {name: place % 6 + 1 for place, name in enumerate(lines)}
+    series = [_series(name, line, places, axis, colours[name]) for name, line in lines.items()]
     step = 1 + (len(labels) - 1) // _LABELS
     return {
         "series": series,
@@ -69,7 +75,7 @@ def _series(
         }
         for point in line
     ]
-    return {"name": name, "number": number % 6 + 1, "marks": marks, "lines": _lines(marks)}
+    return {"name": name, "number": number, "marks": marks, "lines": _lines(marks)}
 
 
 def _axis(values: Sequence[float]) -> Axis:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.core.online_records import AB_TEST
+from assay.core.online_records import AB_TEST, BASELINE, CANDIDATE
 from assay.online.ab.status import UNHEALTHY
 from assay.views.online_pages import (
     advice_of,
@@ -50,10 +50,11 @@ def present(context: Context, value: StoredOnlineRecord, parameters: OnlineTestP
     rows = _rows(body.get("metrics") or (), _checks(body), status)
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     metric = parameters.metric if parameters.metric in metrics else _main_metric(rows)
+    numbers = number_systems([e.name for e in value.experiments.values()], context.store)
     parts = {
         "test": value,
         "body": body,
-        "numbers": number_systems([e.name for e in value.experiments.values()], context.store),
+        "numbers": numbers,
         "banner": _banner(body, status),
         "progress": body.get("progress") or {},
         "ratio": _ratio(body.get("srm") or {}),
@@ -64,7 +65,7 @@ def present(context: Context, value: StoredOnlineRecord, parameters: OnlineTestP
         "metrics": metrics,
         "metric": metric,
         "over_time": _over_time(value, metric),
-        "by_variant": _by_variant(body, metric),
+        "by_variant": _by_variant(value, metric, numbers),
         "variants": list(dict.fromkeys(row["variant"] for row in rows)),
         "novelty": [describe_novelty(c) for c in body.get("novelty", ()) if c.get("metric") == metric],
         "phases": _phases(body),
@@ -75,9 +76,9 @@ def present(context: Context, value: StoredOnlineRecord, parameters: OnlineTestP
 
 def _banner(body: Mapping[str, Any], status: str) -> dict[str, Any]:
     """Return the status with its evidence; without the metrics, if they are not to be trusted."""
-    sentences = [describe_evidence(body)] if status != UNHEALTHY else []
-    evidence, *readings = [*sentences, describe_reasons(body), advice_of(status)]
-    readings = [text for text in readings if text]
+    metrics = "" if status == UNHEALTHY else describe_evidence(body)
+    sentences = [text for text in (metrics, describe_reasons(body), advice_of(status)) if text]
+    evidence, *readings = sentences or [""]
     return {"state": state_of(status), "title": status, "evidence": evidence, "readings": readings}
 
 
@@ -204,10 +205,20 @@ def _over_time(value: StoredOnlineRecord, metric: str) -> dict[str, Any] | None:
     return {"kind": series.kind, "chart": time_chart(series.lines, with_zero=True), "lines": series.lines}
 
 
-def _by_variant(body: Mapping[str, Any], metric: str) -> dict[str, Any] | None:
-    """Return the chart of the metric itself in each variant, of the units that came on each day."""
-    lines = read_arm_series(body, metric)
-    return {"chart": time_chart(lines), "lines": lines} if any(len(p) > 1 for p in lines.values()) else None
+def _by_variant(value: StoredOnlineRecord, metric: str, numbers: Mapping[str, int]) -> dict[str, Any] | None:
+    """Return the chart of the metric itself in each variant, of the units that came on each day.
+
+    With both offline experiments, control and variant have the colours of these systems.
+    """
+    lines = read_arm_series(value.record.body, metric)
+    if not any(len(points) > 1 for points in lines.values()):
+        return None
+    sides = [
+        numbers[value.experiments[role].name] for role in (BASELINE, CANDIDATE) if role in value.experiments
+    ]
+    is_known = len(set(sides)) == len(lines) == 2
+    colours = dict(zip(lines, sides, strict=True)) if is_known else None
+    return {"chart": time_chart(lines, numbers=colours), "lines": lines}
 
 
 PAGES = (Page("/online/tests/{test_id:path}", "", "online_test.html", read, present, OnlineTestParameters),)
