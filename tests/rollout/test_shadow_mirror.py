@@ -253,6 +253,26 @@ def test_every_request_is_accounted_for(tmp_path: Path) -> None:
     assert written[-1]["event_attributes"]["counts"]["left_out"] == left_out
 
 
+def test_requests_without_room_are_dropped_and_counted(tmp_path: Path) -> None:
+    limits = ShadowLimits(timeout=0.2, concurrency=1, queue=1)
+    with endpoint(primary) as first, endpoint(candidate) as second:
+        configuration = MirrorSettings(
+            primary=first.url,
+            candidate=second.url,
+            log=str(tmp_path / "shadow.jsonl"),
+            limits=limits,
+            search_paths=("/search",),
+        )
+        with running(configuration) as (mirror, port):
+            for _ in range(80):
+                assert ask(port, "/search?q=hang", "POST", b"x" * 50_000)[0] == 200
+    counts = mirror.counts.to_dict()
+    left_out = counts["left_out"]
+    assert isinstance(left_out, dict)
+    assert left_out.keys() == {"queue full"}
+    assert counts["mirrored"] == 80 - left_out["queue full"] == mirror.link.final["logged"]
+
+
 def test_a_shadow_process_that_is_killed_takes_no_answer_with_it(tmp_path: Path) -> None:
     log = tmp_path / "shadow.jsonl"
     with endpoint(primary) as first, endpoint(candidate) as second:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import socket
 import sys
 from contextlib import suppress
@@ -126,8 +125,7 @@ class ShadowProcess:
 
 
 def main(descriptor: str, pipe: str, settings: str) -> None:
-    """Run until the pipe is closed; Ctrl-C is for the mirror, whose end ends this process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Run until the pipe is closed."""
     os.nice(_NICE)
     link = socket.socket(fileno=int(descriptor))
     try:
