@@ -31,6 +31,7 @@ JUDGE_MARK = "#"  # between a source and the name of one judge of it
 _MOST_VERSIONS = 30
 _MOST_EXPERIMENTS = 20
 _judges = RecentValues[dict[str, int]](200)  # of tables of judgments, by their digest
+_raters = RecentValues[dict[str, int]](200)  # of projects, by the state of their labels
 _qrels = RecentValues[Qrels](6)  # of sets of labels, by the state of the source and the judge
 
 
@@ -52,11 +53,17 @@ def find_label_sources(store: Store) -> list[LabelSource]:
     """Return the annotation projects and the newest versions of evaluation sets."""
     projects = AnnotationProjects(store).find()
     sources = [
-        LabelSource(f"{PROJECT}{p.name}", p.name, _without_adjudicators(read_raters(store.database, p)))
+        LabelSource(f"{PROJECT}{p.name}", p.name, _without_adjudicators(_count_raters(store, p)))
         for p in projects
     ]
     versions = DatasetVersions(store).find(limit=_MOST_VERSIONS)
     return sources + [_dataset_source(store, version) for version in versions]
+
+
+def _count_raters(store: Store, project: AnnotationProject) -> dict[str, int]:
+    """Return how many pairs each rater labelled, counted once for the labels that there are."""
+    state = read_label_state(store.database, project)
+    return _raters.get(state, lambda: read_raters(store.database, project))
 
 
 def _dataset_source(store: Store, version: DatasetVersion) -> LabelSource:
