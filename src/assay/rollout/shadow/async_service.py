@@ -7,67 +7,24 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, ParamSpec, Self, TypeVar
 
-from assay.rollout.shadow.answers import (
-    ReadHits,
-    failed_answer,
-    read_answer,
-    read_document_ids,
-    snapshot,
-    timeout_answer,
-)
-from assay.rollout.shadow.counts import CLOSING, FAULT, QUEUE_FULL, ShadowCounts
-from assay.rollout.shadow.limits import DEFAULT_LIMITS, ShadowLimits
-from assay.rollout.shadow.log import ShadowLog
-from assay.rollout.shadow.offers import (
-    Arguments,
-    Offer,
-    Offers,
-    ReadQuery,
-    ShadowOptions,
-    first_text,
-    milliseconds_since,
-    no_client,
-    open_log,
-)
+from assay.rollout.shadow.answers import failed_answer, read_answer, timeout_answer
+from assay.rollout.shadow.offers import Offer, ShadowedFunction, milliseconds_since
 from assay.rollout.shadow.records import NOT_CALLED, CallAnswer
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class AsyncShadow(Generic[P, R]):
+class AsyncShadow(ShadowedFunction[P, Awaitable[R]], Generic[P, R]):
     """A coroutine function with a candidate beside it: callers receive what the primary returns or raises.
 
     The candidate is called in tasks of its own, after the primary, with the same arguments, and cancelled
     when its time is over. It shares the event loop: one that computes at length belongs into a thread.
     """
 
-    def __init__(
-        self,
-        primary: Callable[P, Awaitable[R]],
-        candidate: Callable[P, Awaitable[Any]],
-        log: ShadowLog | str,
-        *,
-        idempotent: bool | Callable[P, bool],
-        name: str = "",
-        hits: ReadHits = read_document_ids,
-        query: ReadQuery = first_text,
-        client_id: ReadQuery = no_client,
-        limits: ShadowLimits = DEFAULT_LIMITS,
-    ) -> None:
-        self.primary, self.candidate, self.limits = primary, candidate, limits
-        options = ShadowOptions(
-            name=name, idempotent=idempotent, hits=hits, query=query, client_id=client_id, limits=limits
-        )
-        self._offers = Offers(options, open_log(log))
+    def _prepare(self) -> None:
         self._tasks: dict[asyncio.Task[None], Offer] = {}
-        self._slots = asyncio.Semaphore(limits.concurrency)
-        self._is_closed = False
-
-    @property
-    def counts(self) -> ShadowCounts:
-        """What became of the requests."""
-        return self._offers.counts
+        self._slots = asyncio.Semaphore(self.limits.concurrency)
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what the primary returns."""
@@ -80,24 +37,14 @@ class AsyncShadow(Generic[P, R]):
         self._offer((args, kwargs), result, None, milliseconds_since(start))
         return result
 
-    def _offer(
-        self, arguments: Arguments, result: Any, error: BaseException | None, latency_ms: float
-    ) -> None:
-        """Start a task for the candidate; nothing that goes wrong here reaches the caller."""
-        try:
-            if not self._offers.choose(*arguments):
-                return
-            if self._is_closed or len(self._tasks) >= self.limits.queue + self.limits.concurrency:
-                self.counts.leave_out(CLOSING if self._is_closed else QUEUE_FULL)
-                return
-            offer = self._offers.offer(arguments, snapshot(result), error, latency_ms)
-            task = asyncio.create_task(self._run(offer))
-        except Exception:
-            self.counts.leave_out(FAULT)
-            return
+    def _has_room(self) -> bool:
+        return len(self._tasks) < self.limits.queue + self.limits.concurrency
+
+    def _begin(self, offer: Offer) -> str:
+        task = asyncio.create_task(self._run(offer))
         self._tasks[task] = offer
         task.add_done_callback(self._forget)
-        self.counts.add_mirrored()
+        return ""
 
     def _forget(self, task: asyncio.Task[None]) -> None:
         """Remove a task; one that was cancelled before its calls ended is logged."""

@@ -7,14 +7,23 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
-from assay.rollout.shadow.answers import ReadHits, failed_answer, read_answer
-from assay.rollout.shadow.counts import NOT_IDEMPOTENT, NOT_SAMPLED
-from assay.rollout.shadow.limits import ShadowLimits
+from assay.rollout.shadow.answers import ReadHits, failed_answer, read_answer, read_document_ids, snapshot
+from assay.rollout.shadow.counts import (
+    CLOSING,
+    FAULT,
+    NOT_IDEMPOTENT,
+    NOT_SAMPLED,
+    QUEUE_FULL,
+    ShadowCounts,
+)
+from assay.rollout.shadow.limits import DEFAULT_LIMITS, ShadowLimits
 from assay.rollout.shadow.log import ShadowLog
 from assay.rollout.shadow.records import CallAnswer, Exchange
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
 ReadQuery = Callable[..., str | None]
 
@@ -26,6 +35,15 @@ def first_text(*args: Any, **kwargs: Any) -> str | None:
     'vpn'
     """
     return next((value for value in (*args, *kwargs.values()) if isinstance(value, str)), None)
+
+
+def milliseconds_since(start: float) -> float:
+    """Return the milliseconds since a moment of time.perf_counter()."""
+    return 1000 * (time.perf_counter() - start)
+
+
+def no_client(*args: Any, **kwargs: Any) -> None:
+    """Return no client: the log does not say who asked."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +113,66 @@ class Offers:
         self.log.put(replace(offer.exchange, primary=primary, candidate=candidate, repeat=repeat))
 
 
-def milliseconds_since(start: float) -> float:
-    """Return the milliseconds since a moment of time.perf_counter()."""
-    return 1000 * (time.perf_counter() - start)
+class ShadowedFunction(Generic[P, R]):
+    """What the sync and the async wrapper share: both functions, the log and the choice of requests."""
 
+    def __init__(
+        self,
+        primary: Callable[P, R],
+        candidate: Callable[P, Any],
+        log: ShadowLog | str,
+        *,
+        idempotent: bool | Callable[P, bool],
+        name: str = "",
+        hits: ReadHits = read_document_ids,
+        query: ReadQuery = first_text,
+        client_id: ReadQuery = no_client,
+        limits: ShadowLimits = DEFAULT_LIMITS,
+    ) -> None:
+        self.primary, self.candidate, self.limits = primary, candidate, limits
+        options = ShadowOptions(
+            name=name, idempotent=idempotent, hits=hits, query=query, client_id=client_id, limits=limits
+        )
+        self._offers = Offers(options, log if isinstance(log, ShadowLog) else ShadowLog(log))
+        self._is_closed = False
+        self._prepare()
 
-def no_client(*args: Any, **kwargs: Any) -> None:
-    """Return no client: the log does not say who asked."""
+    def _prepare(self) -> None:
+        """Set up what calls the candidate."""
+        raise NotImplementedError
 
+    @property
+    def counts(self) -> ShadowCounts:
+        """What became of the requests."""
+        return self._offers.counts
 
-def open_log(log: ShadowLog | str) -> ShadowLog:
-    """Return the log of a path, or the log itself."""
-    return log if isinstance(log, ShadowLog) else ShadowLog(log)
+    def _offer(
+        self, arguments: Arguments, result: Any, error: BaseException | None, latency_ms: float
+    ) -> None:
+        """Have the candidate answer a request, too; nothing that goes wrong here reaches the caller."""
+        try:
+            if not self._offers.choose(*arguments):
+                return
+            reason = self._obstacle()
+            if not reason:
+                reason = self._begin(self._offers.offer(arguments, snapshot(result), error, latency_ms))
+        except Exception:
+            reason = FAULT
+        if reason:
+            self.counts.leave_out(reason)
+        else:
+            self.counts.add_mirrored()
+
+    def _obstacle(self) -> str:
+        """Return why the candidate cannot receive a request now; empty if it can."""
+        if self._is_closed:
+            return CLOSING
+        return "" if self._has_room() else QUEUE_FULL
+
+    def _has_room(self) -> bool:
+        """Return whether another request may wait for the candidate."""
+        raise NotImplementedError
+
+    def _begin(self, offer: Offer) -> str:
+        """Have a request wait for the candidate; return why it cannot, or nothing."""
+        raise NotImplementedError

@@ -7,30 +7,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock, Thread
-from typing import Any, Generic, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
-from assay.rollout.shadow.answers import (
-    ReadHits,
-    failed_answer,
-    read_answer,
-    read_document_ids,
-    snapshot,
-    timeout_answer,
-)
-from assay.rollout.shadow.counts import CLOSING, FAULT, QUEUE_FULL, ShadowCounts
-from assay.rollout.shadow.limits import DEFAULT_LIMITS, ShadowLimits
-from assay.rollout.shadow.log import ShadowLog
-from assay.rollout.shadow.offers import (
-    Arguments,
-    Offer,
-    Offers,
-    ReadQuery,
-    ShadowOptions,
-    first_text,
-    milliseconds_since,
-    no_client,
-    open_log,
-)
+from assay.rollout.shadow.answers import failed_answer, read_answer, timeout_answer
+from assay.rollout.shadow.counts import QUEUE_FULL
+from assay.rollout.shadow.offers import Offer, ShadowedFunction, milliseconds_since
 from assay.rollout.shadow.records import NOT_CALLED, CallAnswer
 
 P = ParamSpec("P")
@@ -46,7 +27,7 @@ class _Job:
         self.is_logged = False
 
 
-class Shadow(Generic[P, R]):
+class Shadow(ShadowedFunction[P, R]):
     """A function with a candidate beside it: callers receive what the primary returns or raises.
 
     The candidate is called in threads of its own, after the primary, with the same arguments: neither
@@ -55,38 +36,15 @@ class Shadow(Generic[P, R]):
     until it ends, and with all threads busy requests are dropped and counted.
     """
 
-    def __init__(
-        self,
-        primary: Callable[P, R],
-        candidate: Callable[P, Any],
-        log: ShadowLog | str,
-        *,
-        idempotent: bool | Callable[P, bool],
-        name: str = "",
-        hits: ReadHits = read_document_ids,
-        query: ReadQuery = first_text,
-        client_id: ReadQuery = no_client,
-        limits: ShadowLimits = DEFAULT_LIMITS,
-    ) -> None:
-        self.primary, self.candidate, self.limits = primary, candidate, limits
-        options = ShadowOptions(
-            name=name, idempotent=idempotent, hits=hits, query=query, client_id=client_id, limits=limits
-        )
-        self._offers = Offers(options, open_log(log))
+    def _prepare(self) -> None:
         self._lock, self._running = Lock(), set[_Job]()
-        self._waiting: queue.Queue[_Job | None] = queue.Queue(limits.queue)
-        self._is_closed = False
+        self._waiting: queue.Queue[_Job | None] = queue.Queue(self.limits.queue)
         self._threads = [
             Thread(target=self._work, name=f"shadow-{number}", daemon=True)
-            for number in range(limits.concurrency)
+            for number in range(self.limits.concurrency)
         ]
         for thread in self._threads:
             thread.start()
-
-    @property
-    def counts(self) -> ShadowCounts:
-        """What became of the requests."""
-        return self._offers.counts
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what the primary returns."""
@@ -99,27 +57,16 @@ class Shadow(Generic[P, R]):
         self._offer((args, kwargs), result, None, milliseconds_since(start))
         return result
 
-    def _offer(
-        self, arguments: Arguments, result: Any, error: BaseException | None, latency_ms: float
-    ) -> None:
-        """Queue a request for the candidate; nothing that goes wrong here reaches the caller."""
-        try:
-            if not self._offers.choose(*arguments):
-                return
-            self._log_overdue()
-            if self._is_closed or self._waiting.full():
-                self.counts.leave_out(CLOSING if self._is_closed else QUEUE_FULL)
-                return
-            offer = self._offers.offer(arguments, snapshot(result), error, latency_ms)
-        except Exception:
-            self.counts.leave_out(FAULT)
-            return
+    def _has_room(self) -> bool:
+        self._log_overdue()
+        return not self._waiting.full()
+
+    def _begin(self, offer: Offer) -> str:
         try:
             self._waiting.put_nowait(_Job(offer))
-        except queue.Full:
-            self.counts.leave_out(QUEUE_FULL)
-        else:
-            self.counts.add_mirrored()
+        except queue.Full:  # another caller was faster
+            return QUEUE_FULL
+        return ""
 
     def _work(self) -> None:
         while (job := self._waiting.get()) is not None:
