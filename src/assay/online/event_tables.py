@@ -32,6 +32,7 @@ EVENT_COLUMNS = {
 }
 _OWN_ATTRIBUTES = {*QUERY_COLUMNS, "team_by_doc", "hit_ids", "hit_teams", "user_agent", "browser"}
 _MOST_SLICES = 64
+_MEMORY_SHARE = 0.25  # of the memory, so that other programs have room beside a large log
 
 
 def load_ibis() -> Any:
@@ -44,10 +45,13 @@ def load_ibis() -> Any:
 
 
 def connect_duckdb(path: str = ":memory:") -> BaseBackend:
-    """Return a DuckDB database whose times are in UTC."""
+    """Return a DuckDB database whose times are in UTC; what exceeds a quarter of the memory is on disk."""
     connection = load_ibis().duckdb.connect(path)
     connection.raw_sql("SET TimeZone = 'UTC'")
     connection.raw_sql(f"SET temp_directory = '{gettempdir()}/assay-duckdb-{getpid()}'")
+    ((limit,),) = connection.raw_sql("SELECT current_setting('memory_limit')").fetchall()
+    size, unit = limit.split()  # 80 % of what the machine or its container has
+    connection.raw_sql(f"SET memory_limit = '{float(size) * _MEMORY_SHARE / 0.8:.2f} {unit}'")
     return connection
 
 
