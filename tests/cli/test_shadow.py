@@ -117,15 +117,18 @@ def endpoints() -> Iterator[tuple[Endpoint, Endpoint]]:
         yield primary, candidate
 
 
-def test_ctrl_c_loses_no_request_that_was_mirrored(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_mirror_that_is_stopped_loses_no_request_that_was_mirrored(
+    tmp_path: Path, number: int, code: int
+) -> None:
     log = tmp_path / "shadow.jsonl"
     with endpoints() as (primary, hung), mirror(log, primary.url, hung.url) as (process, port):
-        for number in range(40):
-            assert ask(port, f"/search?q={number}")[0] == 200
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        for place in range(40):
+            assert ask(port, f"/search?q={place}")[0] == 200
+        os.killpg(process.pid, number)  # as a terminal does
         assert process.stderr
         printed = process.stderr.read()
-        assert process.wait() == 130
+        assert process.wait() == code
     assert "40 requests, 40 mirrored" in printed
     assert answers(log).count("primary") == 40
     assert lines(log)[-1]["event_attributes"]["counts"]["logged"] == 40

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -11,6 +13,10 @@ from assay.rollout.shadow.http.mirror import Mirror
 from assay.rollout.shadow.http.settings import MirrorSettings
 
 _GRACE_SECONDS = 10  # for requests that are under way
+
+
+def _exit(number: int, frame: object) -> None:
+    sys.exit(0)
 
 
 def serve_mirror(
@@ -40,12 +46,14 @@ def serve_mirror(
     socket.listen(2048)
     address, bound = socket.getsockname()[:2]
     report(f"http://{f'[{address}]' if ':' in address else address}:{bound}")
+    before = signal.signal(signal.SIGTERM, _exit)  # uvicorn raises it again when it has ended
     try:
         uvicorn.Server(config).run(sockets=[socket])
-    except SystemExit:  # uvicorn ends the process if an application cannot start
-        if not mirror.problem:
+    except SystemExit as end:  # also if an application cannot start
+        if end.code and not mirror.problem:
             raise
     finally:
+        signal.signal(signal.SIGTERM, before)
         socket.close()
         if not mirror.problem:
             finish(mirror)
