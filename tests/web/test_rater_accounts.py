@@ -18,3 +18,11 @@ def test_nobody_annotates_as_somebody_else(tmp_path: Path) -> None:
     form = {"rater": NAMES[Role.ADMIN], "pair": str(turn["assignment"]["pair"]), "grade": "2"}
     assert client.post("/annotate/shop/grade", data=form).status_code == 303
     assert set(project_judgments("shop", str(store)).judges) == {NAMES[Role.JUDGE]}
+
+
+def test_changed_keys_are_kept_for_each_account(tmp_path: Path) -> None:
+    store = save_experiments(tmp_path)
+    add_accounts(store)
+    app = create_team_app(store)
+    for role in (Role.JUDGE, Role.ENGINEER):
+        assert f'data-user="{NAMES[role]}"' in log_in(app, role).get("/experiments").text
