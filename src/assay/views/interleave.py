@@ -140,14 +140,14 @@ def _notes(interleaving: Interleaving) -> list[str]:
     )
     notes.append(
         f"the unit is the user: (candidate − baseline) / (candidate + baseline) of its credits; the test is "
-        f"{preference.test}, the interval Student's; p of the other tests: {others}"
+        f"{preference.test}, the interval Student's{others and f'; p of the other tests: {others}'}"
     )
     if len(interleaving.preferences) > 1:
         notes.append("p is corrected for the number of candidates (Holm)")
     if interleaving.method != "credits":
         notes.append(
-            "clicks on documents that the rankers place alike at the top, and on ranks that one ranker fills "
-            "alone, count for neither"
+            "clicks on documents that the rankers place alike at the top, and on ranks where one of them may "
+            "have no more documents, count for neither"
         )
     return notes
 
@@ -241,5 +241,5 @@ def _uncredited_notes(credit_by_doc: Mapping[str, Mapping[str, float]]) -> list[
         return []
     return [
         f"{count_noun(count, 'document')} without credit: placed alike at the top, or on a rank "
-        "that one of them fills alone"
+        "where one of them may have no more"
     ]

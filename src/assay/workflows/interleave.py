@@ -46,7 +46,7 @@ class InterleaveRequest:
     candidate: str | None = None
     experiment: str | None = None  # of a log with the lists of several
     click_actions: Sequence[str] = ("click",)
-    test: str = "wilcoxon"
+    test: str | None = None  # None: the first that holds for the method
     beside_ab: Sequence[str] | None = None  # logs of an A/B test; empty: the same log
     problems_output: str | None = None  # a CSV file with the place of everything that is not credited
     level: float = 0.95

@@ -258,3 +258,40 @@ def test_the_builder_runs_without_any_installed_library() -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("['__main__', 'assay']\n", "")
+
+
+def preference_of(found: InterleavedList, ranks: set[int]) -> float | None:
+    """Return the preference of a user who clicks on these ranks, None without a credit."""
+    rows = [row for rank, row in enumerate(found.credits) if rank in ranks]
+    old, new = (sum(row[ranker] for row in rows) for ranker in (0, 1))
+    return (new - old) / (new + old) if new + old > 0 else None
+
+
+def preferences_of(
+    method: str, rankings: Rankings, length: int, ranks: set[int]
+) -> list[tuple[float, float | None]]:
+    """Return the chance of each draw with the preference of a user who clicks on these ranks."""
+    outcomes = all_outcomes(lambda: interleave(method, rankings, length))
+    return [(chance, preference_of(found, ranks)) for chance, found in outcomes]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(rankings=st.fixed_dictionaries({"old": FEW, "new": FEW}), ranks=st.sets(st.integers(0, 3)))
+def test_a_user_who_clicks_on_some_ranks_prefers_neither_ranker_on_average(
+    method: str, rankings: Rankings, ranks: set[int]
+) -> None:
+    """Not only the credits of each rank are fair, but also their ratio, which is what is tested."""
+    found = preferences_of(method, rankings, 4, ranks)
+    assert sum(chance * (value or 0.0) for chance, value in found) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["team-draft", "balanced"])
+@given(rankings=st.fixed_dictionaries({"old": FEW, "new": FEW}), ranks=st.sets(st.integers(0, 3)))
+def test_opposite_preferences_of_such_a_user_are_equally_likely(
+    method: str, rankings: Rankings, ranks: set[int]
+) -> None:
+    """The sign test and Wilcoxon's test need it; probabilistic credit does not have it."""
+    chances: dict[float, float] = {}
+    for chance, value in preferences_of(method, rankings, 4, ranks):
+        chances[round(value or 0.0, 9)] = chances.get(round(value or 0.0, 9), 0.0) + chance
+    assert all(chances.get(-value, 0.0) == pytest.approx(chance) for value, chance in chances.items())

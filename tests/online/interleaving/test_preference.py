@@ -1,5 +1,7 @@
 """The preference of users: shares, tests, and fairness when the rankers are equal."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -53,6 +55,13 @@ def test_too_few_users_have_no_p_and_no_interval(users: int) -> None:
     assert found.p is None
     assert found.winner() is None
     assert found.preference.low is None
+
+
+def test_probabilistic_credit_is_tested_by_its_mean_alone() -> None:
+    pages = replace(pages_of({"u1": [1, 2], "u2": [0, 1], "u3": [1, 1]}, "A", "B"), method="probabilistic")
+    assert [*compare_rankers(pages).preferences[0].p_values] == ["t"]
+    with pytest.raises(InputError, match="expected a test of t for the method probabilistic, found 'sign'"):
+        compare_rankers(pages, test="sign")
 
 
 def test_exchanging_the_rankers_changes_the_sign_alone() -> None:
@@ -114,9 +123,10 @@ def test_the_better_of_two_simulated_rankers_is_found(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("model", ["position", "cascade"])
 def test_equal_rankers_whose_lists_run_out_are_equally_preferred(method: str, model: str) -> None:
-    """One returns 3 documents, the other 10 of the same relevance."""
-    alike = [f"e{number}" for number in range(13)]  # not judged: all of grade 0
-    found = interleaved(alike[:3], alike[3:], method, 3_000, model=model).preferences[0]
+    """One returns 3 documents, the other 10 of the same relevance, two of them the same."""
+    alike = [f"e{number}" for number in range(11)]  # not judged: all of grade 0
+    longer = [alike[3], alike[0], alike[4], alike[1], *alike[5:]]
+    found = interleaved(alike[:3], longer, method, 3_000, model=model).preferences[0]
     assert found.users > 200
     assert found.preference.low is not None
     assert found.preference.low < 0 < (found.preference.high or 0)

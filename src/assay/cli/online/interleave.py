@@ -54,8 +54,7 @@ def _add_options(part: argparse.ArgumentParser) -> None:
     part.add_argument(
         "--test",
         choices=TEST_NAMES,
-        default=TEST_NAMES[0],
-        help=f"the test of the preferences of users (default: {TEST_NAMES[0]})",
+        help=f"the test of the preferences of users (default: {TEST_NAMES[0]}; t for probabilistic lists)",
     )
     part.add_argument(
         "--click-action",

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import count
 from typing import Any
 
 from assay.online.interleaving.draws import RequestDraws
 
 TAU = 3.0  # how fast the chance of a rank falls (Hofmann, Whiteson and de Rijke 2011)
-_MOST_ORDERS = 5  # rankers whose orders are all tried where a list runs out
 
 Rankings = Mapping[str, Sequence[str]]
 
@@ -77,18 +76,20 @@ def team_draft(
     """Interleave by team draft: in each round each ranker contributes its best document, in random order.
 
     A click counts 1 for the team of the document (Radlinski, Kurup and Joachims 2008). If a list runs out,
-    the others fill the remaining ranks; a document that its team would not have in another order of the
-    round, or that all rankers place on the same rank at the top, has a team but no credit.
+    the others fill the remaining ranks; a document at a turn where a ranker may have none left, or that all
+    rankers place on the same rank at the top, has a team but no credit.
     """
     draft = _Draft(rankings, length)
     draws = RequestDraws(salt, query, user)
     shared = count_shared(draft.rankings)
-    while draft.is_open():
-        fair_turns = draft.count_fair_turns()
+    for number in count():
+        if not draft.is_open():
+            break
+        credited = draft.count_credited_turns(number)
         for turn, ranker in enumerate(draws.shuffle(range(len(draft.rankings)))):
             doc = draft.next_document(ranker)
             if doc is not None and draft.is_open():
-                has_credit = turn < fair_turns and len(draft.documents) >= shared
+                has_credit = turn < credited and len(draft.documents) >= shared
                 draft.add(doc, ranker, _unit_credit(len(draft.rankings), ranker) if has_credit else None)
     return draft.result("team-draft")
 
@@ -105,10 +106,12 @@ def probabilistic(
     """Interleave by chance: at each rank a random ranker draws a document, with a weight of rank^-tau.
 
     A click is credited to each ranker by the chance that it contributed the document, given the list: the
-    marginalised credit of Hofmann, Whiteson and de Rijke 2011. A rank where a list has run out has no credit.
+    marginalised credit of Hofmann, Whiteson and de Rijke 2011. A rank below the end of the shortest list has
+    no credit.
     """
     draft = _Draft(rankings, length)
     draws = RequestDraws(salt, query, user)
+    credited = min(map(len, draft.rankings))
     while draft.is_open():
         rows = [draft.weights(ranker, tau) for ranker in range(len(draft.rankings))]
         open_rankers = [ranker for ranker, row in enumerate(rows) if row]
@@ -116,8 +119,8 @@ def probabilistic(
         docs = list(rows[ranker])
         doc = docs[draws.choose([rows[ranker][name] for name in docs])]
         chances = [row.get(doc, 0.0) / sum(row.values()) if row else 0.0 for row in rows]
-        is_fair = len(open_rankers) == len(rows)
-        draft.add(doc, ranker, tuple(chance / sum(chances) for chance in chances) if is_fair else None)
+        has_credit = len(draft.documents) < credited
+        draft.add(doc, ranker, tuple(chance / sum(chances) for chance in chances) if has_credit else None)
     return draft.result("probabilistic")
 
 
@@ -206,28 +209,28 @@ class _Draft:
             self.positions[ranker] += 1
         return docs[self.positions[ranker]] if self.positions[ranker] < len(docs) else None
 
-    def count_fair_turns(self) -> int:
-        """Return how many turns of this round have a document in every order of the rankers.
+    def has_document_in_round(self, ranker: int, number: int, turn: int) -> bool:
+        """Whether a ranker has a document at this turn of a round, whatever the draws before it were.
 
-        At these ranks, each ranker is as likely as any other to contribute the document.
+        Until then it has picked one document in each round, and others at most those that they have, too.
+        """
+        docs, others = self.rankings[ranker], len(self.rankings) - 1
+        taken_by_others = min(number * others + turn, self._count_common(ranker))
+        return len(docs) > number + taken_by_others
+
+    def _count_common(self, ranker: int) -> int:
+        ranks = [ranks for other, ranks in enumerate(self.ranks) if other != ranker]
+        return sum(any(doc in own for own in ranks) for doc in self.rankings[ranker])
+
+    def count_credited_turns(self, number: int) -> int:
+        """Return how many turns of a round every ranker is as likely as any other to have, in all drafts.
+
+        It depends on the rankings alone, not on the draws: else users whose draws leave more credited ranks
+        would count for less.
         """
         n = len(self.rankings)
-        heads = [self._first_documents(ranker, n) for ranker in range(n)]
-        if all(len(docs) == n for docs in heads):
-            return n
-        if n > _MOST_ORDERS:
-            return 0
-        return min(_count_turns(heads, order) for order in permutations(range(n)))
-
-    def _first_documents(self, ranker: int, n: int) -> list[str]:
-        self.next_document(ranker)
-        docs: list[str] = []
-        for doc in self.rankings[ranker][self.positions[ranker] :]:
-            if doc not in self._shown:
-                docs.append(doc)
-            if len(docs) == n:
-                break
-        return docs
+        has_all = (all(self.has_document_in_round(r, number, turn) for r in range(n)) for turn in range(n))
+        return next((turn for turn, is_credited in enumerate(has_all) if not is_credited), n)
 
     def weights(self, ranker: int, tau: float) -> dict[str, float]:
         """Return the weights of the documents of a ranker that are not shown yet."""
@@ -257,17 +260,6 @@ def _merge(rankings: Rankings, length: int, first: int) -> _Draft:
         if doc not in draft.documents:
             draft.add(doc, ranker)
     return draft
-
-
-def _count_turns(heads: Sequence[Sequence[str]], order: Sequence[int]) -> int:
-    """Return how many rankers, one after the other, still have a document that none before took."""
-    taken: set[str] = set()
-    for turn, ranker in enumerate(order):
-        doc = next((doc for doc in heads[ranker] if doc not in taken), None)
-        if doc is None:
-            return turn
-        taken.add(doc)
-    return len(order)
 
 
 def _unit_credit(n: int, ranker: int) -> tuple[float, ...]:

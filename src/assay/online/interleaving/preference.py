@@ -24,6 +24,7 @@ _TESTS: Mapping[str, Callable[..., Floats]] = {
     "t": paired_tests.t,
 }
 TEST_NAMES = tuple(_TESTS)
+_SKEWED = "probabilistic"  # its credit has a mean of 0 without a difference, but not a median of 0
 _BASELINES = ("baseline", "control")
 
 
@@ -109,15 +110,19 @@ def compare_rankers(
     baseline: str | None = None,
     candidate: str | None = None,
     *,
-    test: str = "wilcoxon",
+    test: str | None = None,
     level: float = 0.95,
 ) -> Interleaving:
     """Compare the candidate, or every other ranker, with the baseline.
 
     Without a name, the baseline is the ranker that is called so (or control), else the first by name.
     """
-    if test not in _TESTS:
-        raise InputError(f"expected a test of {', '.join(_TESTS)}, found {test!r}")
+    tests = tests_of(pages.method)
+    test = test or tests[0]
+    if test not in tests:
+        raise InputError(
+            f"expected a test of {', '.join(tests)} for the method {pages.method}, found {test!r}"
+        )
     _check_names(pages.rankers, (baseline, candidate))
     if baseline is not None and baseline == candidate:
         raise InputError(f"expected two rankers, found {baseline!r} as baseline and as candidate")
@@ -126,10 +131,24 @@ def compare_rankers(
     candidates = [candidate] if candidate else [name for name in pages.rankers if name != base]
     _, totals = pages.of_users()
     columns = dict(zip(pages.rankers, totals.T, strict=True))
-    preferences = [measure_preference(base, columns[base], c, columns[c], test, level) for c in candidates]
+    preferences = [
+        measure_preference(base, columns[base], name, columns[name], test, level, tests)
+        for name in candidates
+    ]
     corrected_ps = holm([preference.p for preference in preferences])
     preferences = [replace(row, corrected_p=p) for row, p in zip(preferences, corrected_ps, strict=True)]
     return Interleaving(pages.method, pages.rankers, preferences, pages.counts, pages.problems)
+
+
+def tests_of(method: str) -> tuple[str, ...]:
+    """Return the tests that hold for the credit of a method, the default first.
+
+    The sign test and Wilcoxon's test need credit that is symmetric without a difference.
+
+    >>> tests_of("team-draft"), tests_of("probabilistic")
+    (('wilcoxon', 'sign', 't'), ('t',))
+    """
+    return ("t",) if _SKEWED in method else TEST_NAMES
 
 
 def measure_preference(
@@ -139,6 +158,7 @@ def measure_preference(
     candidate_credits: Floats,
     test: str = "wilcoxon",
     level: float = 0.95,
+    tests: Sequence[str] = TEST_NAMES,
 ) -> Preference:
     """Return the preference from the credits of users; a user without credit for either has none.
 
@@ -149,7 +169,7 @@ def measure_preference(
     has_credit = totals > 0
     differences = subtract(candidate_credits[has_credit], baseline_credits[has_credit])
     values = differences / totals[has_credit]
-    p_values = {name: _p_value(run, values) for name, run in _TESTS.items()}
+    p_values = {name: _p_value(_TESTS[name], values) for name in tests}
     estimate = estimate_mean(values, level) if len(values) else Estimate(None, None, None, level, 0)
     return Preference(
         baseline=baseline,

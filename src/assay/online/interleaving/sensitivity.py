@@ -119,7 +119,7 @@ def users_needed_interleaved(values: Floats) -> float:
     """Return how many users an interleaving needs; users without a credit have the value 0.
 
     >>> round(users_needed_interleaved(np.array([1.0, 1.0, -1.0, 0.0] * 100)))
-    86
+    87
     """
     return _needed(float(values.mean()), float(values.var(ddof=1)))
 
