@@ -1,11 +1,13 @@
 """Online metrics of logs with known answers, of other shapes and places, and of projects."""
 
 import json
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import ibis
 import polars as pl
 import pytest
 
@@ -309,3 +311,20 @@ def test_a_database_that_is_absent_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
     with pytest.raises(InputError, match="cannot be opened"):
         measure(EventSource(url="nothing://host", queries_table="q"), "ctr")
+
+
+def test_tables_of_postgres_are_checked_and_measured_where_they_are(log: Path, postgres: str) -> None:
+    names = ["ctr", "zero_result", "reformulation", "dwell", "latency_p50", "cost"]
+    connection = ibis.connect(postgres.replace("postgresql", "postgres"))
+    with closing(connection.con):
+        for name, frame in zip(("searches", "actions"), frames(), strict=True):
+            times = pl.col("moment").str.to_datetime(time_zone="UTC")
+            connection.create_table(name, frame.with_columns(times).to_arrow())
+    columns = {"client_id": "visitor", "at": "moment", "query_id": "search"}
+    columns |= {"object_id": "document", "rank": "place"}
+    source = EventSource(url=postgres, queries_table="searches", events_table="actions", columns=columns)
+    result = measure(source, *names, by=["day"], settings=MetricSettings(winsorise=0.9))
+    expected = measure(log, *names, by=["day"], settings=MetricSettings(winsorise=0.9))
+    assert values(result) == pytest.approx(values(expected))
+    assert [part.value for part in result.slices] == ["2026-01-31", "2026-02-01"]
+    assert {problem.kind for problem in result.problems} == {"query without results"}

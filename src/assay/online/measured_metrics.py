@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -97,27 +98,19 @@ def measure_metrics(
     facts = queries.facts.select(queries.columns)
     report("joining the events of each query")
     is_kept = bool(by) or settings.winsorise is not None  # what is read once needs no table of its own
-    facts = facts.cache() if is_kept else facts
-    caps: dict[str, float] = {}
-    if settings.winsorise is not None:
-        cut, caps = winsorise(metrics, facts, settings.winsorise)
-        queries = replace(queries, metrics=cut)
-    report("summing the metrics of each unit")
-    (whole,) = _measure(_with_censored(queries), facts, (), level, None if is_kept else queries)
-    unlogged = {
-        metric.name for metric in metrics if metric.name == COMPLETION and not whole.moments[metric.name].sum
-    }
-    slices = []
-    for column in by:
-        report(f"summing by {column}")
-        parts = _measure(queries, facts, (column,), level)
-        parts = [replace(part, estimates=_undefine(part.estimates, unlogged)) for part in parts]
-        slices += _sorted_slices(parts, column)
-    extra = _count_censored(whole)
+    with facts.cache() if is_kept else nullcontext(facts) as facts:
+        caps: dict[str, float] = {}
+        if settings.winsorise is not None:
+            cut, caps = winsorise(metrics, facts, settings.winsorise)
+            queries = replace(queries, metrics=cut)
+        report("summing the metrics of each unit")
+        (whole,) = _measure(_with_censored(queries), facts, (), level, None if is_kept else queries)
+        unlogged = {m.name for m in metrics if m.name == COMPLETION and not whole.moments[m.name].sum}
+        slices = _measure_slices(queries, facts, by, level, unlogged, report)
     return OnlineMetrics(
         metrics,
         _undefine({metric.name: whole.estimates[metric.name] for metric in metrics}, unlogged),
-        {**counts, "units": whole.units, **extra},
+        {**counts, "units": whole.units, **_count_censored(whole)},
         (*tables.problems, *_unit_problems(tables, profile, unit)),
         slices,
         {name: moments for name, moments in whole.moments.items() if name != _CENSORED.name},
@@ -131,6 +124,24 @@ def measure_metrics(
             **dict.fromkeys(unlogged, "the log has no such action"),
         },
     )
+
+
+def _measure_slices(
+    queries: UnitQueries,
+    facts: Table,
+    by: Sequence[str],
+    level: float,
+    unlogged: Collection[str],
+    report: Report,
+) -> list[MetricSlice]:
+    """Return the metrics for each value of each column; those of `unlogged` names have no value."""
+    slices = []
+    for column in by:
+        report(f"summing by {column}")
+        parts = _measure(queries, facts, (column,), level)
+        parts = [replace(part, estimates=_undefine(part.estimates, unlogged)) for part in parts]
+        slices += _sorted_slices(parts, column)
+    return slices
 
 
 @dataclass(frozen=True)

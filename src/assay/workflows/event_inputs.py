@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,6 +57,17 @@ def open_event_tables(source: EventSource) -> EventTables:
     check_event_columns(source.columns)
     tables = _database_tables(source) if source.url is not None else _file_tables(source)
     return remove_bots(tables, source.bots) if source.bots else tables
+
+
+@contextmanager
+def opened_event_tables(source: EventSource) -> Iterator[EventTables]:
+    """Open the tables of a source, and close the connection to its database afterwards."""
+    tables = open_event_tables(source)
+    try:
+        yield tables
+    finally:
+        if source.url is not None and tables.backend.name != "pyspark":  # a session of Spark is shared
+            tables.backend.disconnect()
 
 
 def _file_tables(source: EventSource) -> EventTables:
