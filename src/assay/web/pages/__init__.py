@@ -27,6 +27,7 @@ from assay.web.pages import (
     query,
     rollouts,
     search,
+    shadow,
     upload,
 )
 
@@ -49,6 +50,7 @@ MODULES: Sequence[PageModule] = (
     online_interleaving,
     online_prediction,
     rollouts,
+    shadow,
     jobs,
     upload,
     search,
