@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 from sqlalchemy import ColumnElement, Connection
 
+from assay.core.document_clicks import DocumentClicks
 from assay.core.errors import InputError, StoreError
 from assay.core.judgments import Judgments
 from assay.core.rankings import Rankings
@@ -148,7 +149,7 @@ class DatasetVersions:
 
     def _parse(self, role: str, digest: str) -> DatasetTable:
         table = table_from_parquet(TABLES[role], self._store.tables.read(digest))
-        assert not isinstance(table, Rankings)
+        assert not isinstance(table, Rankings | DocumentClicks)
         return table
 
     def labels_by_qrels(self) -> dict[str, str]:

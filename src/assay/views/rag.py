@@ -28,8 +28,8 @@ _CORRECT = {
 _PROBLEMS = {
     TOO_FEW_LEVELS: "the answers are at fewer than three levels of recall: a bend needs more",
     NO_GAIN: "accuracy is not shown to rise with recall: the interval of the gain includes 0",
-    NO_BEND: "accuracy rises evenly with recall, without a bend: name the --share of the best accuracy that is "
-    "needed",
+    NO_BEND: "accuracy rises evenly with recall, without a bend: give the --share of the best accuracy "
+    "that is needed",
     NOT_REACHED: "no level of recall reaches the share",
 }
 _MEASURED = 2  # digits of a correlation

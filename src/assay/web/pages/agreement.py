@@ -226,7 +226,11 @@ def _back(form: PairForm, at: int, message: str, value: dict[str, Any]) -> Resul
     return Result(f"/agreement?{query}", message, value)
 
 
-PAGES = (Page("/agreement", "Agreement", "agreement.html", read, present, AgreementParameters, key="K", is_long=True),)
+PAGES = (
+    Page(
+        "/agreement", "Agreement", "agreement.html", read, present, AgreementParameters, key="K", is_long=True
+    ),
+)
 ACTIONS = (
     Action("/agreement/decide", GradeForm, _decide),
     Action("/agreement/cannot-rate", ReasonForm, _cannot_rate),

@@ -202,6 +202,8 @@ PAGES = (
         DatasetsParameters,
         key="D",
     ),
-    Page("/datasets/{name}", "", "dataset.html", read_dataset, present_dataset, DatasetParameters, is_long=True),
+    Page(
+        "/datasets/{name}", "", "dataset.html", read_dataset, present_dataset, DatasetParameters, is_long=True
+    ),
 )
 ACTIONS: tuple[Action, ...] = ()

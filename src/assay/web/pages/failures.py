@@ -179,5 +179,7 @@ def _annotate(context: Context, form: AnnotateForm) -> Result:
     )
 
 
-PAGES = (Page("/failures", "Failures", "failures.html", read, present, FailuresParameters, key="F", is_long=True),)
+PAGES = (
+    Page("/failures", "Failures", "failures.html", read, present, FailuresParameters, key="F", is_long=True),
+)
 ACTIONS: Sequence[Action] = (Action("/failures/annotate", AnnotateForm, _annotate, Role.JUDGE),)

@@ -108,5 +108,5 @@ def _test(record: OnlineRecord) -> dict[str, Any]:
     }
 
 
-PAGES = (Page("/online", "Online", "online.html", read, present, OnlineParameters, key="O"),)
+PAGES = (Page("/online", "Online", "online.html", read, present, OnlineParameters, key="O", is_long=True),)
 ACTIONS: tuple[Action, ...] = ()

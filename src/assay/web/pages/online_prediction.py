@@ -122,6 +122,7 @@ PAGES = (
         present,
         PredictionParameters,
         export=export,
+        is_long=True,
     ),
 )
 ACTIONS: tuple[Action, ...] = ()
