@@ -268,6 +268,8 @@ def _scenario_section(scenario: ScenarioPredictors) -> Section:
     notes = _describe_best(scenario.predictors)
     if scenario.controls:
         notes.append(f"left out as controls: {', '.join(scenario.controls)}")
+    if len(scenario.ks) > 1:
+        notes.append(f"rows of k = {', '.join(map(str, scenario.ks))} are compared together")
     if not notes or best_predictor(scenario.predictors) is None:
         notes.append(f"{scenario.configurations} configurations: a correlation needs 3 that differ")
     return _predictor_section(scenario.scenario, scenario.predictors, notes)
