@@ -96,6 +96,7 @@ class SplitSource:
         self._next_look = 0.0
         self._lock = threading.Lock()
         self._served = ServedSplits(self._last_sequence())
+        self._read()  # before the first requests, which may come at once in several threads
 
     def split(self, name: str) -> TrafficSplit | None:
         """Return the split of an experiment; None: there is none, and all units are shown the same."""
