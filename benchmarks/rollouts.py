@@ -48,16 +48,21 @@ POLICY = RolloutPolicy(
 )
 
 
+GUARDED = replace(POLICY, rules=POLICY.rules[1:])  # without a goal, so that an A/A test goes up the ramp
+
+
 class Change(NamedTuple):
-    """A kind of change: by how much it multiplies each rate."""
+    """A kind of change: by how much it multiplies each rate, and the policy by which it is released."""
 
     name: str
     factors: Mapping[str, float]
+    policy: RolloutPolicy = POLICY
 
 
 CHANGES = (
     Change("good: ctr +5 %", {"ctr": 1.05}),
     Change("A/A: no effect", {}),
+    Change("A/A: no effect, guardrails without a goal", {}, GUARDED),
     Change("harmful: zero results +20 %", {"zero_result": 1.20}),
     Change("harmful and tempting: ctr +5 %, zero results +20 %", {"ctr": 1.05, "zero_result": 1.20}),
     Change("harmful: ctr -5 %", {"ctr": 0.95}),
@@ -97,12 +102,13 @@ def run_rollout(change: Change, seed: int) -> Outcome:
     random, days = np.random.default_rng(seed), list[Arms]()
     total: Arms = {}
     first = Transition(1, START, "a", "start", None, Position("running", 1), "")
-    rollout = Rollout("r", "e", "", POLICY.steps, POLICY.to_dict(), transitions=(first,))
+    policy = change.policy
+    rollout = Rollout("r", "e", "", policy.steps, policy.to_dict(), transitions=(first,))
     for day in range(LONGEST):
         days.append(draw_day(random, day, rollout.step.coverage, change, seed))
         total = add_day(total, days[-1])
         now = START + timedelta(days=day + 1)
-        decision = assess(rollout, now, analyse(total, days)).decision
+        decision = assess(rollout, now, analyse(total, days, policy)).decision
         assert decision is not None
         if decision.action == "wait":
             continue
@@ -119,13 +125,13 @@ def add_day(total: Arms, day: Arms) -> Arms:
     return {arm: {m: total[arm][m] + moments for m, moments in own.items()} for arm, own in day.items()}
 
 
-def analyse(total: Arms, days: Sequence[Arms]) -> OnlineEvidence:
+def analyse(total: Arms, days: Sequence[Arms], policy: RolloutPolicy) -> OnlineEvidence:
     """Return the evidence of all users until now, as a watcher reads it."""
     cells = [Cell(arm, (), moments["ctr"].n, moments) for arm, moments in total.items()]
     sums = TestSums(cells)
     new_units = [{arm: moments["ctr"].n for arm, moments in day.items()} for day in days]
     by_day = {f"{number:03}": sum(day.values()) for number, day in enumerate(new_units)}
-    test = analyse_sums(sums, design_test(POLICY, sums.metrics, LOWER))
+    test = analyse_sums(sums, design_test(policy, sums.metrics, LOWER))
     return OnlineEvidence(test, {**by_day, "today": 0}, new_units)
 
 

@@ -2,9 +2,9 @@
 
     python benchmarks/shadow.py
 
-Needs Debian's nginx and wrk (scripts/apt.sh installs them as root). Everything listens on loopback. In each
-turn both mirrors are loaded without a candidate and with candidates that are healthy, hang, crash, flood and
-lie; a ratio is one of the same turn. Then every answer of a number of requests is compared byte by byte,
+Needs nginx and wrk; without them scripts/apt.sh installs Debian's, as root. Everything listens on loopback.
+In each turn both mirrors are loaded without a candidate and with candidates that are healthy, hang, crash, flood
+and lie; a ratio is one of the same turn. Then every answer of a number of requests is compared byte by byte,
 large bodies are counted, and a soak with a candidate that hangs shows the memory.
 """
 
@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -339,7 +340,8 @@ def main() -> None:
     if arguments.serve:
         serve_fault(arguments.serve)
     for package in ("nginx", "wrk"):
-        subprocess.run([ROOT / "scripts" / "apt.sh", package], check=True)
+        if not shutil.which(package):
+            subprocess.run([ROOT / "scripts" / "apt.sh", package], check=True)
     os.environ.pop("ASSAY_STORE", None)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         bench = Bench(Path(folder), stack)
