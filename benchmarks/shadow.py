@@ -3,9 +3,9 @@
     python benchmarks/shadow.py
 
 Needs nginx and wrk; without them scripts/apt.sh installs Debian's, as root. Everything listens on loopback.
-In each turn both mirrors are loaded without a candidate and with candidates that are healthy, hang, crash, flood
-and lie; a ratio is one of the same turn. Then every answer of a number of requests is compared byte by byte,
-large bodies are counted, and a soak with a candidate that hangs shows the memory.
+In each turn both mirrors are loaded without a candidate and with candidates that are healthy, hang, crash,
+flood and lie; a ratio is one of the same turn. Then every answer of a number of requests is compared byte by
+byte, large bodies are counted, and a soak with a candidate that hangs shows the memory.
 """
 
 from __future__ import annotations
