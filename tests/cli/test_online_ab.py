@@ -105,6 +105,13 @@ def test_every_format_of_a_table_of_units_gives_the_same(
     assert row["difference"]["value"] == pytest.approx(candidate.mean() - control.mean())
 
 
+def test_json_of_one_long_line_is_read(units: pl.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    units.with_columns(note=pl.lit("x" * 400)).write_json("units.json")
+    assert Path("units.json").read_bytes().count(b"\n") == 0
+    assert Path("units.json").stat().st_size > 1 << 20
+    assert call_json(capsys, "units.json", "-m", "revenue")["metrics"][0]["difference"]["n"] == 3000
+
+
 def test_standard_input_is_read(
     units: pl.DataFrame, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +225,7 @@ def test_failure_is_null_and_never_a_p_of_1(capsys: pytest.CaptureFixture[str]) 
     assert (row["p"], row["difference"]["low"], row["reason"]) == (
         None,
         None,
-        "no variance: all units have the same value",
+        "no variance: the values are equal, or nearly so beside their size",
     )
     Path("one.csv").write_text("unit_id,variant,x\na,control,1\nb,control,2\nc,candidate,4\n")
     code, out, _ = call(capsys, "one.csv", "--format", "json")

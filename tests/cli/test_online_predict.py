@@ -110,7 +110,7 @@ def test_saved_online_metrics_keep_the_searches_that_suspects_are_checked_agains
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = [*TEXTS[:20] * 6, "vpn", " "]
-    records = [{**query(f"q{n}", teams=None), "user_query": text} for n, text in enumerate(texts)]
+    records = [{**query(f"q{n}", f"u{n}", None), "user_query": text} for n, text in enumerate(texts)]
     write_log(tmp_path / "log.ndjson", [*records, click("q0", "a")])
     with Store(tmp_path / "store") as opened:
         replace(PLANTED, searches={}).save(opened)

@@ -218,7 +218,7 @@ def test_programs_are_left_out_by_stated_rules(tmp_path: Path) -> None:
     rules = BotRules(queries_per_day=5, queries_per_minute=4, fast_clicks=3)
     result = measure(EventSource(paths=[str(path)], bots=rules), "ctr")
     problems = {problem.kind: problem for problem in result.problems}
-    treatment = "taken for a program; {} queries and {} events are left out"
+    treatment = "taken for a program; queries left out: {}, events: {}"
     expected = {"busy": (6, 0), "hasty": (5, 0), "crawler": (1, 0), "fast": (3, 3)}
     for sentence, (client, counts) in zip(rules.sentences(), expected.items(), strict=True):
         assert problems[sentence].example == f"client {client}"

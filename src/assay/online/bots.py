@@ -92,7 +92,7 @@ def remove_bots(tables: EventTables, rules: BotRules) -> EventTables:
 def _problem(tables: EventTables, kind: str, clients: list[str]) -> Problem:
     """Return a rule with the clients it found, and how many of their queries and events are left out."""
     counts = [count_rows(_only(table, clients)) for table in (tables.queries, tables.events)]
-    treatment = f"taken for a program; {counts[0]:,} queries and {counts[1]:,} events are left out"
+    treatment = f"taken for a program; queries left out: {counts[0]:,}, events: {counts[1]:,}"
     return Problem(kind, len(clients), treatment, [Place(f"client {client}", None) for client in clients])
 
 

@@ -200,7 +200,7 @@ def _subtract(arms: Arms, use_covariate: bool) -> _Change | str:
     control_gradient = np.stack([_value_gradient(arms.means[0]), np.zeros(4)])
     value, plain = values[1] - values[0], arms.variance(gradient)
     if plain <= 0:
-        return "no variance: all units have the same value"
+        return "no variance: the values are equal, or nearly so beside their size"
     factor, covariate = _covariate_factor(arms, gradient) if use_covariate else (0.0, np.zeros((2, 4)))
     gradient = gradient - factor * covariate
     variance = arms.variance(gradient)

@@ -120,8 +120,8 @@ def _first_names(path: str) -> set[str]:
             return set()
     if _reader(path) is None:
         return set()
-    lines = (line.decode("utf-8", "replace").strip() for _, line in InputFile(path).lines())
-    first = next((line for line in lines if line and line not in "[{"), "")
+    lines = (line.strip() for line in InputFile(path).head().decode("utf-8", "replace").splitlines())
+    first = next((line for line in lines if line and line not in "[{"), "")  # JSON may be one long line
     if first[:1] not in "[{":
         return {name.strip("\"' ") for name in re.split(r"[,;\t]", first)}
     return set(re.findall(r'"([^"]+)"\s*:', first[:10_000]))
