@@ -55,8 +55,17 @@ def test_a_page_that_takes_long_says_how_far_it_is_and_asks_again(client: TestCl
     answer = client.get("/slow")
     assert answer.status_code == 202
     assert "labels read: 3 of 10" in answer.text
-    assert '<meta http-equiv="refresh" content="1">' in answer.text
-    assert "hx-get" not in answer.text
+    assert '<noscript><meta http-equiv="refresh" content="1"></noscript>' in answer.text
+    assert 'hx-get="/slow?"' in answer.text
+
+
+def test_a_waiting_page_is_loaded_once_it_is_ready(client: TestClient, gate: Event) -> None:
+    headers = {"HX-Request": "true", "X-Reload-When-Ready": "1"}
+    assert "X-Reload-When-Ready" in client.get("/slow", headers=headers).text
+    gate.set()
+    while "HX-Refresh" not in (answer := client.get("/slow", headers=headers)).headers:
+        assert answer.status_code == 202
+    assert answer.headers["HX-Refresh"] == "true"
 
 
 def test_a_part_of_a_page_asks_again_in_its_place(client: TestClient) -> None:

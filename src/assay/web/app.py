@@ -28,6 +28,7 @@ from assay.web.static_assets import StaticAssets
 from assay.workflows.stores import keep_stores_open
 
 _STATIC = Path(__file__).parent / "static"
+_RELOAD = "x-reload-when-ready"  # a waiting page asks: load it anew, with its own scripts, once it is ready
 
 
 def create_app(
@@ -102,12 +103,15 @@ def _read_page(request: Request, page: Page, context: Context, values: Any) -> A
         return page.read(context, values)
     reads: LongReads = request.app.state.long_reads
     key = (request.url.path, request.url.query, context.user, context.role)
-    return reads.get(key, lambda: page.read(context, values))
+    ask = reads.wait if _RELOAD in request.headers else reads.get
+    return ask(key, lambda: page.read(context, values))
 
 
 def _waiting_response(request: Request, page: Page, read: LongRead) -> Response:
-    """Return a page that asks again after a second; in the place of a part, the part asks again."""
-    is_part = "hx-request" in request.headers
+    """Return a page that asks each second until it can be loaded; in the place of a part, the part asks."""
+    if _RELOAD in request.headers and read.future.done():
+        return Response(headers={"HX-Refresh": "true"})
+    is_part = "hx-request" in request.headers and _RELOAD not in request.headers
     address = f"{request.url.path}?{request.url.query}"
     view = View(page.label or "One moment")
     text = _render_page(

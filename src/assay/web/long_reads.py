@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -63,17 +62,17 @@ class LongReads:
         """Return what is read, or the LongRead if it takes longer than the patience."""
         if self._patience is None:
             return read()
+        one = self.wait(key, read)
+        if not one.future.done():
+            return one
+        self._forget(key, one)
+        return one.future.result()
+
+    def wait(self, key: Hashable, read: Callable[[], Any]) -> LongRead:
+        """Return the read after the patience, or when it is done; its result is kept for who gets it."""
         one = self._start(key, read)
-        try:
-            value = one.future.result(self._patience)
-        except FutureTimeoutError:
-            if not one.future.done():
-                return one
-            value = one.future.result()
-        finally:
-            if one.future.done():
-                self._forget(key, one)
-        return value
+        wait([one.future], self._patience)
+        return one
 
     def _start(self, key: Hashable, read: Callable[[], Any]) -> LongRead:
         """Return the read of a key, started unless it runs or has just ended."""
