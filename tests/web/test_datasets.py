@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from assay.workflows.dataset_versions import ImportDatasetRequest, import_dataset
 from tests.web.dashboards import create_annotation_project, open_dashboard, save_experiments
 from tests.web.labels import save_labels, save_second_version
 
@@ -55,6 +56,16 @@ def test_coverage_shows_the_judged_share_of_kept_rankings(client: TestClient) ->
     shares = [row["judged@10"] for row in client.get("/datasets/people.json", params=old).json()["coverage"]]
     assert [(share["value"], share["n"]) for share in shares] == [(1.0, 20), (1.0, 20)]
     assert "were scored by people@" in client.get("/datasets/people", params=old).text
+
+
+def test_a_set_whose_name_has_a_slash_is_opened(tmp_path: Path) -> None:
+    save_experiments(tmp_path)
+    store, name = str(tmp_path / "store"), "beir/scifact"
+    import_dataset(ImportDatasetRequest(name=name, source=str(tmp_path / "qrels.txt"), store=store))
+    client = open_dashboard(tmp_path / "store")
+    assert f'href="/datasets/{name}"' in client.get("/datasets").text
+    assert name in client.get(f"/datasets/{name}").text
+    assert len(client.get(f"/datasets/{name}.json").json()["versions"]) == 1
 
 
 def test_checks_have_a_severity_and_a_fix(client: TestClient) -> None:

@@ -203,7 +203,13 @@ PAGES = (
         key="D",
     ),
     Page(
-        "/datasets/{name}", "", "dataset.html", read_dataset, present_dataset, DatasetParameters, is_long=True
+        "/datasets/{name:path}",
+        "",
+        "dataset.html",
+        read_dataset,
+        present_dataset,
+        DatasetParameters,
+        is_long=True,
     ),
 )
 ACTIONS: tuple[Action, ...] = ()
