@@ -3,14 +3,11 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from assay.workflows.annotation import ProjectRequest, progress, project_judgments
 from assay.workflows.dataset_versions import ListDatasetsRequest, list_datasets
-from tests.web.axe import violations
 from tests.web.labels import save_clicks, save_judged, save_labels, save_second_version
-
-_SETS = "/judges?human=dataset:people%23rater+1&model=dataset:model&by=category"
 
 
 @pytest.fixture(scope="module")
@@ -78,26 +75,3 @@ def test_from_an_experiment_to_its_judges_and_a_query_by_keyboard(page: Page, ad
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("reset 0")
     expect(page.locator(".card", has_text="Judgments by judge")).to_contain_text("rater 2")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/datasets/people?tab=checks",
-        "/agreement?rater=dee",
-        "/experiments/judged/judgments",
-        "/queries/q5?experiment=judged",
-        _SETS,
-    ],
-)
-def test_pages_have_no_serious_violation_and_do_not_scroll_sideways(
-    browser: Browser, address: str, path: str
-) -> None:
-    context = browser.new_context(
-        viewport={"width": 390, "height": 844}, color_scheme="dark", bypass_csp=True
-    )
-    page = context.new_page()
-    page.goto(f"{address}{path}")
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    context.close()

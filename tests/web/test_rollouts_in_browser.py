@@ -1,5 +1,7 @@
 """From the offline gate of the demo to a full release, and to a rollback, in a real browser."""
 
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from assay.core.online_records import OnlineRecord
+from assay.rollout.served_splits import SplitSource
 from assay.store.online_records import OnlineRecordKind
 from assay.store.store import Store
 from assay.workflows.rollouts import RolloutRequest, read_history
@@ -17,6 +20,8 @@ from tests.rollout.logs import NAME, write_log
 from tests.web.axe import violations
 from tests.web.browser import serve
 
+SCRIPT = Path(__file__).parents[2] / "examples" / "rollout" / "ship.py"
+KEY = "a key for the tests only"
 ASSAY = str(Path(sys.executable).with_name("assay"))
 WAIT = 60_000  # milliseconds: the machine may be busy
 POLICY = """
@@ -155,16 +160,63 @@ def test_what_another_operator_did_meanwhile_is_said(
     page.close()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_no_page_of_rollouts_has_a_violation_or_scrolls_sideways(
-    folder: Path, store: str, address: str, browser: Browser, width: int
+@pytest.fixture(scope="module")
+def shipped(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo after the example that releases one change and rolls back another."""
+    folder = Path(shutil.copytree(demo, tmp_path_factory.mktemp("example") / "assay-demo"))
+    known = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    environment = {**known, "ASSAY_SPLITS_KEY": KEY, "ASSAY_ACTOR": "ann"}
+    command = [sys.executable, str(SCRIPT), str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_example_goes_from_the_gate_to_all_traffic_and_back_in_the_record(shipped: Path) -> None:
+    paths = {
+        "new-search": ["gate", "shadow", "ab", "ramp to 80 %", "ramp to 80 %", "full"],
+        "cheaper-search": ["gate", "shadow", "ab", "ab"],
+    }
+    for name, path in paths.items():
+        done = assay(shipped, "rollout", "history", name, "--format", "json", "--store", "store")
+        history = json.loads(done.stdout)
+        assert {"name", "experiment", "transitions"} <= set(history)
+        moves = history["transitions"]
+        assert all({"at", "actor", "from", "to", "reason", "evidence"} <= set(move) for move in moves)
+        assert [move["to"].partition(": ")[2] for move in moves] == path
+        assert all(move["evidence"] and not move["skipped"] for move in moves)
+        assert [before["to"] for before in moves[:-1]] == [after["from"] for after in moves[1:]]
+    assert (moves[-1]["actor"], moves[-1]["reason"]) == (
+        "assay rollout watch",
+        "breached: zero_result not worse by more than 10 %",
+    )
+    splits = SplitSource(shipped / "splits.json", KEY)
+    shown = {name: split.everyone for name in paths if (split := splits.split(name))}
+    assert shown == {"new-search": "treatment", "cheaper-search": "control"}
+
+
+def test_the_example_is_on_the_pages_from_the_list_to_each_piece_of_evidence(
+    shipped: Path, page: Page
 ) -> None:
-    name = f"wide-{width}"
-    start(folder, store, name)
-    context = browser.new_context(viewport={"width": width, "height": 900}, bypass_csp=True)
-    page = context.new_page()
-    for path in ("/rollouts", f"/rollouts/{name}", f"/rollouts/{name}/evidence"):
-        page.goto(address + path)
-        assert violations(page) == [], path
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-    context.close()
+    with serve(shipped / "store") as address:
+        page.goto(f"{address}/rollouts")
+        expect(page.locator("tbody tr", has_text="cheaper-search")).to_contain_text("breached: zero_result")
+        page.get_by_role("link", name="new-search", exact=True).click()
+        expect(page.locator(".head")).to_contain_text("all traffic has the candidate", timeout=WAIT)
+        expect(page.locator("#chain")).to_contain_text("yes: ctr better was shown online")
+        links = page.locator(".chain a").all()
+        addresses = [link.get_attribute("href") for link in links]
+        assert [str(link).split("/")[1] for link in addresses] == [
+            "experiments",
+            "shadow",
+            "online",
+            "online",
+        ]
+        for link in addresses:
+            answer = page.goto(f"{address}{link}")
+            assert answer is not None
+            assert answer.ok, link
+        page.goto(f"{address}/rollouts/cheaper-search")
+        expect(page.locator(".head")).to_contain_text("all traffic has the baseline", timeout=WAIT)
+        expect(page.locator("#chain")).to_contain_text("no: zero_result not worse by more than 10 %")
+        expect(page.locator("main")).not_to_contain_text("Roll back now")

@@ -22,9 +22,9 @@ TRIALS = {  # the hits of most queries and of every twentieth, and the queries p
 }
 
 
-def save_known_trials(store: Path, name: str = "sweep") -> None:
+def save_known_trials(store: Path, name: str = "sweep", suffix: str = "") -> None:
     """Save the trials; "even" and "uneven" have nearly the same recall, and one finds nothing for some."""
-    trials = tuple(_make_trial(engine, *figures) for engine, figures in TRIALS.items())
+    trials = tuple(_make_trial(f"{engine}{suffix}", *figures) for engine, figures in TRIALS.items())
     metadata = {"data": {"digests": {"base": "b", "queries": "q"}}}
     save_trials(SaveRequest(name=name, store=str(store)), BenchResult(trials, metadata, "", len(trials)))
 

@@ -18,7 +18,8 @@ const themeOf = (style) => {
   const token = (name) => style.getPropertyValue(name).trim();
   const label = { font: token("--sans"), labelFontSize: 11, titleFontSize: 11, titleFontWeight: 400 };
   return {
-    aria: false,
+    aria: false, // the plot has a sentence and a table
+    mark: { aria: false },
     background: null,
     view: { stroke: null },
     font: token("--sans"),
