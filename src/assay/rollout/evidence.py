@@ -72,7 +72,7 @@ def check_approval(rollout: Rollout, policy: RolloutPolicy, extra: Sequence[str]
     status = PASSED if len(people) >= policy.approvals.count else OPEN
     following = rollout.steps[rollout.position.step + 1].label
     figures = {"approved_by": people, "needed": policy.approvals.count}
-    return [StepCheck("approval", f"{policy.approvals.words} of {following}", status, figures)]
+    return [StepCheck("approval", f"{policy.approvals.words}, for {following}", status, figures)]
 
 
 def design_test(policy: RolloutPolicy, metrics: Sequence[str], lower: Mapping[str, bool]) -> ABDesign:
@@ -115,7 +115,11 @@ def check_online(evidence: OnlineEvidence | None, step: Step, policy: RolloutPol
     if step.stage not in ("ab", "ramp"):
         return []
     if evidence is None:
-        problem = "its events were not read" if policy.events else "no events are known of this rollout"
+        problem = (
+            "the events were not read; `status` reads them"
+            if policy.events
+            else "no events are known of this rollout"
+        )
         figures = {"n": 0, "min_units": step.min_units, "problem": problem}
         return [StepCheck("sample", f"{max(1, step.min_units):,} units in each arm", OPEN, figures)]
     test = evidence.test
