@@ -76,6 +76,7 @@ class RagStudy:
     truth: Mapping[str, Sequence[str]] = field(default_factory=dict)  # exact neighbours of each question
     relevant: Mapping[str, Sequence[str]] | None = None
     level: float = 0.95
+    excerpts: Mapping[str, str] = field(default_factory=dict)  # the beginnings of the documents retrieved
 
     @property
     def k(self) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,12 @@ from assay.rag.questions import Question
 from assay.rag.study import RagStudy
 
 _FORMAT = "rag study 1"
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # NUL, and halves of characters
 
 
 def study_dict(study: RagStudy) -> dict[str, Any]:
     """Return a study as plain data: all that is needed to read it again, and what it found."""
-    return {
+    value = {
         "assay": _FORMAT,
         **study.result_dict(),
         "level": study.level,
@@ -26,7 +29,23 @@ def study_dict(study: RagStudy) -> dict[str, Any]:
         "truth": {key: list(ids) for key, ids in study.truth.items()},
         "relevant": study.relevant and {key: sorted(ids) for key, ids in study.relevant.items()},
         "answers": [answer.to_dict() for answer in study.based_answers],
+        "excerpts": dict(study.excerpts),
     }
+    cleaned: dict[str, Any] = _clean(value)
+    return cleaned
+
+
+def _clean(value: Any) -> Any:
+    r"""Return plain data whose texts can be written to files and databases, whatever a model replied.
+
+    >>> _clean({"text": ["a\0b", "c\ud800"]})
+    {'text': ['a�b', 'c�']}
+    """
+    if isinstance(value, str):
+        return _UNWRITABLE.sub("\ufffd", value)
+    if isinstance(value, Mapping):
+        return {_clean(key): _clean(entry) for key, entry in value.items()}
+    return [_clean(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def write_study(study: RagStudy, path: str | Path) -> None:
@@ -59,6 +78,7 @@ def parse_study(value: dict[str, Any], path: str) -> RagStudy:
             truth=value["truth"],
             relevant=value["relevant"],
             level=value["level"],
+            excerpts=value.get("excerpts", {}),
         )
     except (KeyError, TypeError) as error:
         raise FormatError(f"is not a whole study ({error!r}): run `assay rag run` again", path) from None

@@ -15,6 +15,7 @@ from assay.rag.study import DELTAS, ConfigurationResult, RagStudy
 from assay.stats.intervals import Estimate
 from assay.views import text
 from assay.views.numbers import NO_VALUE, format_estimate, format_percent, format_short, format_signed
+from assay.views.rag_failures import cause_section
 from assay.views.sections import Section, render_sections
 
 FORMATS = ("table", "csv", "md", "html", "latex")
@@ -61,10 +62,11 @@ def study_sections(study: RagStudy, share: float | None = None) -> list[Section]
     """Return what the study found: the answer first, then its evidence."""
     choice = study.choose_delta(share)
     return [
-        Section("", [describe_delta(choice, study.k), *_describe_best(study.predictors)]),
+        Section("", [describe_delta(choice, study.k), *describe_predictors(study.predictors)]),
         _configuration_section(study),
-        Section("what the model knew", _describe_controls(study)),
+        Section("what the model knew", describe_controls(study)),
         Section("what correct answers rest on", (), *_bases(study)),
+        cause_section(study),
         *_curve_sections(study),
         _predictor_section("which measure predicts the accuracy", study.predictors, _left_out(study)),
         Section("searches and cost", (), *_effort(study)),
@@ -76,7 +78,7 @@ def render_delta(study: RagStudy, style: str, share: float | None = None) -> str
     """Return the choice of δ in one of the styles."""
     choice = study.choose_delta(share)
     sections = [
-        Section("", [describe_delta(choice, study.k), *_describe_best(study.predictors)]),
+        Section("", [describe_delta(choice, study.k), *describe_predictors(study.predictors)]),
         *_curve_sections(study),
         _predictor_section("which measure predicts the accuracy", study.predictors, _left_out(study)),
     ]
@@ -138,7 +140,8 @@ def _relative(estimate: Estimate) -> str:
     return format_percent(estimate)
 
 
-def _describe_best(predictors: Sequence[Predictor]) -> list[str]:
+def describe_predictors(predictors: Sequence[Predictor]) -> list[str]:
+    """Return which measure the accuracy follows most closely, in one sentence, none if it is undefined."""
     best = best_predictor(predictors)
     recall = next((p for p in predictors if p.measure.startswith("R@")), None)
     if best is None or best.r2 is None:
@@ -152,7 +155,8 @@ def _describe_best(predictors: Sequence[Predictor]) -> list[str]:
     return [f"{sentence}."]
 
 
-def _describe_controls(study: RagStudy) -> list[str]:
+def describe_controls(study: RagStudy) -> list[str]:
+    """Return how accurate the answers without documents are."""
     words = {CLOSED_BOOK: "without any document", PLACEHOLDERS: "with placeholders for documents"}
     sentences = []
     for control, phrase in words.items():
@@ -265,7 +269,7 @@ def render_table_predictors(result: TablePredictors, style: str) -> str:
 
 
 def _scenario_section(scenario: ScenarioPredictors) -> Section:
-    notes = _describe_best(scenario.predictors)
+    notes = describe_predictors(scenario.predictors)
     if scenario.controls:
         notes.append(f"left out as controls: {', '.join(scenario.controls)}")
     if len(scenario.ks) > 1:

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from assay.views.experiments import format_time
 from assay.views.numbers import format_count, format_p, format_short, format_signed, format_value
 from assay.views.online_pages import format_share, format_share_tick, format_signed_tick
+from assay.views.rag_failures import mark_answers
 from assay.views.rollouts import format_coverage
 
 SYSTEM_SHAPES = 6  # systems have one of six colours, each with its own shape
@@ -40,7 +41,7 @@ def environment() -> Environment:
         tick_share=format_share_tick,
         tick_signed=format_signed_tick,
     )
-    templates.globals.update(position=position, axis_of=axis_of)
+    templates.globals.update(position=position, axis_of=axis_of, mark_answers=mark_answers)
     return templates
 
 

@@ -31,9 +31,12 @@ from assay.rag.study import RagStudy
 from assay.rag.study_file import write_study
 from assay.workflows.language_models import ModelRequest, open_journal
 from assay.workflows.rag_searches import SearchRequest, StudySearches, open_searches
+from assay.workflows.rag_studies import check_study_saving, save_study
+from assay.workflows.recording import SavedExperiment
 
 MODES = ("naive", "agentic")
 _AGENT_K, _NAIVE_K = 5, 10  # documents of a search, as in the paper
+_EXCERPT = 600  # characters of a document that are kept with the study
 _USUAL_REPLY = 16  # tokens of a short answer, for the estimate
 
 
@@ -56,6 +59,8 @@ class RagRunRequest:
     order: str = BEST_LAST
     level: float = 0.95
     out: str | None = None
+    save: str | None = None  # the name under which the study is kept in the store
+    store: str | None = None
     is_estimate_only: bool = False
 
     def __post_init__(self) -> None:
@@ -97,6 +102,7 @@ class RagResult:
     study: RagStudy | None = None
     spent: Replies | None = None  # of the last requests
     out: str | None = None
+    saved: SavedExperiment | None = None
 
     @property
     def exit_code(self) -> int:
@@ -114,6 +120,7 @@ class RagResult:
             "estimate": self.estimate.to_dict(),
             "replies": str(self.replies),
             "output": self.out,
+            "saved": self.saved and self.saved._asdict(),
         }
 
 
@@ -143,11 +150,14 @@ def run_rag(
     study = work.study(answers)
     if request.out is not None:
         write_study(study, request.out)
-    return replace(result, study=study, out=request.out)
+    saved = None if request.save is None else save_study(study, request.save, request.store)
+    return replace(result, study=study, out=request.out, saved=saved)
 
 
 def _check_output(request: RagRunRequest) -> None:
     """Refuse an output that cannot be written, before anything is paid."""
+    if request.save is not None:
+        check_study_saving(request.save, request.store)
     if request.out is None:
         return
     check_target(Path(request.out))
@@ -257,7 +267,8 @@ class _Work:
         if self.relevant is not None:
             relevant = {key: sorted(ids) for key, ids in self._chosen(self.relevant).items()}
         families = self.searches.families
-        return RagStudy(settings, self.questions, answers, families, truth, relevant, request.level)
+        excerpts = {d: self.texts.get(d, "")[:_EXCERPT] for answer in answers for d in answer.doc_ids}
+        return RagStudy(settings, self.questions, answers, families, truth, relevant, request.level, excerpts)
 
 
 def _texts(documents: Documents) -> dict[str, str]:

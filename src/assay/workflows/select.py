@@ -10,8 +10,8 @@ from typing import Any
 from assay.bench.selection.selection import Selection, select_trial
 from assay.bench.selection.tradeoff import TradeoffPlane, tradeoff_planes
 from assay.core.errors import InputError, UndecidableError
-from assay.rag.study_file import read_study
 from assay.views.selection import selection_dict
+from assay.workflows.rag_studies import read_any_study
 from assay.workflows.study import is_without_vectors, open_study
 
 _ROBUSTNESS = re.compile(r"^robustness(?![-\w])", re.IGNORECASE)
@@ -89,7 +89,7 @@ def _named_figures(request: SelectRequest) -> tuple[Sequence[str], str]:
         raise InputError(
             "--delta-from gives the δ of the figure robustness: name it, such as --floor robustness=0.99"
         )
-    choice = read_study(request.delta_from).delta
+    choice = read_any_study(request.delta_from).delta
     if choice.delta.value is None:
         raise UndecidableError(
             f"{request.delta_from} has no δ ({choice.problem}): `assay rag delta` shows why; name one, "

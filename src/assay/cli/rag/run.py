@@ -9,7 +9,7 @@ from dataclasses import replace
 from assay.cli import print_notes
 from assay.cli.language_models import add_model_options, model_request, watch_requests
 from assay.cli.output import show_result
-from assay.cli.parsers import Subcommand, add_format
+from assay.cli.parsers import Subcommand, add_format, add_store
 from assay.cli.progress import note_when_interrupted
 from assay.core.errors import InputError
 from assay.rag.answers import CORRECTNESS
@@ -38,6 +38,8 @@ def _add_options(part: argparse.ArgumentParser) -> None:
     _add_answer_options(part)
     add_model_options(part)
     part.add_argument("-o", "--out", metavar="FILE", help="where the study is written, as JSON")
+    part.add_argument("--save", metavar="NAME", help="keep the study in the store, for the page /rag")
+    add_store(part)
     part.add_argument("--estimate", action="store_true", help="say what the study will cost, and ask nothing")
     add_format(part, FORMATS)
 
@@ -130,6 +132,8 @@ def _announce(estimate: RagEstimate) -> None:
 
 def _print_places(result: RagResult) -> None:
     notes = [f"the study is in {result.out}"] if result.out else []
+    if saved := result.saved:
+        notes.append(f"saved {saved.name} as {saved.id} in {saved.store}")
     spent = result.spent
     if spent is not None and spent.stopped_by:
         notes.append(f"stopped by {spent.stopped_by}: the same command goes on from here")
@@ -162,6 +166,8 @@ def _request(arguments: argparse.Namespace) -> RagRunRequest:
         order=arguments.order,
         level=arguments.level,
         out=arguments.out,
+        save=arguments.save,
+        store=arguments.store,
         is_estimate_only=arguments.estimate,
     )
 

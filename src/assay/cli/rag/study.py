@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Callable
 
 from assay.cli.output import show_result
-from assay.cli.parsers import Subcommand, add_format
+from assay.cli.parsers import Subcommand, add_format, add_store
 from assay.core.errors import InputError, UndecidableError
 from assay.rag.study import RagStudy
-from assay.rag.study_file import read_study
 from assay.views.rag import FORMATS, render_delta, render_study
+from assay.workflows.rag_studies import read_any_study
 
 EXAMPLES = """  assay rag show study.json
   assay rag delta study.json
@@ -30,13 +30,16 @@ class _StudyOutput:
 
 
 def _add_options(part: argparse.ArgumentParser) -> None:
-    part.add_argument("study", metavar="STUDY", help="the file that `assay rag run -o` wrote")
+    part.add_argument(
+        "study", metavar="STUDY", help="the file that `assay rag run -o` wrote, or the name of a saved study"
+    )
     part.add_argument(
         "--share",
         type=float,
         metavar="S",
         help="choose the least recall with this share of the best accuracy, such as 0.9 (default: the bend)",
     )
+    add_store(part)
     add_format(part, FORMATS)
 
 
@@ -45,7 +48,7 @@ def _command(render: Callable[[RagStudy, str, float | None], str], must_decide: 
         share = arguments.share
         if share is not None and not 0 < share <= 1:
             raise InputError(f"--share expects a share above 0 and up to 1, found {share:g}")
-        output = _StudyOutput(read_study(arguments.study), share)
+        output = _StudyOutput(read_any_study(arguments.study, arguments.store), share)
         show_result(output, arguments.format, lambda style: render(output.study, style, share))
         is_open = must_decide and output.choice.delta.value is None
         return UndecidableError.exit_code if is_open else 0
