@@ -49,6 +49,12 @@ def test_a_clock_that_is_slow_puts_events_before_their_query(tmp_path: Path) -> 
     assert len(events) == 2
 
 
+def test_a_clock_that_is_fast_puts_events_days_after_their_query(tmp_path: Path) -> None:
+    events = read(tmp_path, query(), click(seconds=86_400), click(seconds=86_401, ordinal=2))
+    assert found(events) == {"event more than a day after its query": 1}
+    assert (events.problems[0].treatment, events.problems[0].places[0].line) == ("kept", 3)
+
+
 def test_an_event_may_be_written_before_its_query(tmp_path: Path) -> None:
     events = read(tmp_path, click(), query())
     assert found(events) == {}
@@ -99,7 +105,7 @@ def test_two_time_zones_are_one_time(tmp_path: Path) -> None:
     times = ["2026-01-31T14:00:05+02:00", "2026-01-31T07:00:05-05:00", "2026-01-31T12:00:05"]
     events = read(tmp_path, query(), *(click(ordinal=k + 1, timestamp=t) for k, t in enumerate(times)))
     assert events.frame["at"].unique().to_list() == [AT + timedelta(seconds=5)]
-    assert found(events) == {"time without a zone": 1}
+    assert found(events) == {"time in another zone": 2, "time without a zone": 1}
 
 
 _values = st.one_of(st.none(), st.integers(), st.floats(), st.text(max_size=5), st.lists(st.integers()))

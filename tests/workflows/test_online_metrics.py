@@ -188,9 +188,10 @@ def test_what_does_not_fit_in_scanned_tables_is_counted(tmp_path: Path) -> None:
         {"query_id": ["q", "q", "r", None], "at": at, "result_count": [1, 1, 0, None]}
     ).write_parquet(tmp_path / "q.parquet")
     early = AT - timedelta(hours=1)
-    times = [AT, AT, early, AT, AT]
-    ids = ["q", "q", "r", "unknown", None]
-    pl.DataFrame({"query_id": ids, "at": times, "action": ["click"] * 5}).write_parquet(
+    late = AT + timedelta(days=2)
+    times = [AT, AT, early, late, AT, AT]
+    ids = ["q", "q", "r", "r", "unknown", None]
+    pl.DataFrame({"query_id": ids, "at": times, "action": ["click"] * 6}).write_parquet(
         tmp_path / "e.parquet"
     )
     result = measure(EventSource(paths=[str(tmp_path / f"{name}.parquet") for name in "qe"]), "ctr")
@@ -200,6 +201,7 @@ def test_what_does_not_fit_in_scanned_tables_is_counted(tmp_path: Path) -> None:
         "repeated event",
         "event of an unknown query",
         "event before its query",
+        "event more than a day after its query",
         "event without a query id",
     ]
     assert {kind: problems[kind] for kind in once} == dict.fromkeys(once, 1)

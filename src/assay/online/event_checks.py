@@ -26,6 +26,7 @@ _JOINED = {
     "repeated event": "kept and marked",
     "event of an unknown query": "kept; it is in no rate of queries",
     "event before its query": "kept",
+    "event more than a day after its query": "kept",
 }
 
 
@@ -84,7 +85,10 @@ def _check_rows(tables: EventTables) -> tuple[EventTables, dict[str, int]]:
     unknown = known.anti_join(asked, known.query_id == asked.asked_id)
     counts["event of an unknown query"] = count_rows(unknown)
     joined = known.inner_join(asked, known.query_id == asked.asked_id)
-    counts["event before its query"] = count_rows(joined.filter(joined["at"] < joined.asked))
+    late = joined["at"] > joined.asked + load_ibis().interval(days=1)
+    row = fetch_row(joined.aggregate(early=(joined["at"] < joined.asked).sum(), late=late.sum()))
+    counts["event before its query"] = int(row["early"] or 0)
+    counts["event more than a day after its query"] = int(row["late"] or 0)
     return replace(tables, queries=queries, events=events), counts
 
 

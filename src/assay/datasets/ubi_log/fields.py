@@ -146,6 +146,8 @@ class RecordReader:
         if time.tzinfo is None:
             self._add("time without a zone", time.isoformat())
             return time.replace(tzinfo=UTC)
+        if time.utcoffset():
+            self._add("time in another zone", time.isoformat())
         return time.astimezone(UTC)
 
     def _ordinal(self, value: Any) -> int | None:

@@ -115,7 +115,7 @@ def add_query_sessions(queries: pl.DataFrame, events: pl.DataFrame) -> pl.DataFr
 
 
 def check_links(events: pl.DataFrame, queries: pl.DataFrame, problems: ProblemLog) -> None:
-    """Count what cannot be joined, and events that come before their query."""
+    """Count what cannot be joined, and events that come before their query or long after it."""
     is_empty = pl.col("result_count") == 0
     _add_rows("query without results", queries.filter(is_empty), problems, "user_query")
     is_missing = pl.col("result_count").is_null()
@@ -128,9 +128,10 @@ def check_links(events: pl.DataFrame, queries: pl.DataFrame, problems: ProblemLo
     joined = events.join(times, on="query_id", how="left", maintain_order="left")
     unknown = joined.filter(pl.col("is_known").is_null() & ~without_id)
     _add_rows("event of an unknown query", unknown, problems, "query_id")
-    _add_rows(
-        "event before its query", joined.filter(pl.col("at") < pl.col("asked")), problems, "action_name"
-    )
+    early = joined.filter(pl.col("at") < pl.col("asked"))
+    _add_rows("event before its query", early, problems, "action_name")
+    late = joined.filter(pl.col("at") - pl.col("asked") > pl.duration(days=1))
+    _add_rows("event more than a day after its query", late, problems, "action_name")
 
 
 def _add_rows(kind: str, rows: pl.DataFrame, problems: ProblemLog, detail: str) -> None:

@@ -22,6 +22,7 @@ TREATMENTS = {
     "click on a rank without a result": "kept without an object",
     "time that cannot be read": "kept without a time",
     "time without a zone": "read as UTC",
+    "time in another zone": "converted to UTC",
     "time as a number": "read as milliseconds, seconds or microseconds since 1970, by its size",
     "session in the attributes": "taken from there",
     "result ids under another name": "read as query_response_hit_ids",
@@ -43,6 +44,7 @@ TREATMENTS = {
     "event without a query id": "kept; it belongs to no page",
     "event of an unknown query": "kept; a page is made of its impressions, if it has any",
     "event before its query": "kept",
+    "event more than a day after its query": "kept",
     "event without a time": "kept; no dwell time follows from it",
 }
 
