@@ -2,6 +2,12 @@
 
 from pathlib import Path
 
+from assay.rag.answers import ANSWERED, Answer, Hop
+from assay.rag.contexts import CLOSED_BOOK
+from assay.rag.questions import Question
+from assay.rag.study import RagStudy
+from assay.store.rag_studies import RagStudies
+from assay.store.store import Store
 from assay.workflows.rag_run import run_rag
 from tests.chat_doubles import Message, chat_double
 from tests.rag.studies import Book
@@ -34,3 +40,20 @@ def save_small_study(folder: Path) -> Path:
         runs = book.write_runs(hits)
         run_rag(book.request(double, runs, removals=(0, 2, 3, 4, 5), save=NAME, store=str(folder / "store")))
     return folder / "store"
+
+
+def save_hostile_study(store: Path, text: str) -> None:
+    """Save a study in which this text is part of every other text."""
+    question = Question(text, text, (text,))
+    names = {f"hnsw{text}": "graph", f"ivf{text}": text, "exact": "exact"}
+    hop = Hop(text, (text,), 0.5, 0, False, failure=text)
+    answers = [
+        Answer(text, name, (hop,), text, ANSWERED, text, 0.5, 0.0, 0.0, float(row), evidence=text)
+        for row, name in enumerate([*names, CLOSED_BOOK])
+    ]
+    settings = {"mode": "naive", "k": 2, "model": text, "correctness": "contained", "seed": 0}
+    study = RagStudy(
+        settings, [question], answers, names, {text: [text]}, {text: [text]}, excerpts={text: text}
+    )
+    with Store(str(store)) as opened:
+        RagStudies(opened).save(text, study)

@@ -22,6 +22,7 @@ from assay.workflows.evaluate import EvaluateRequest, evaluate
 from assay.workflows.inputs import TableFiles
 from assay.workflows.recording import SaveRequest
 from assay.workflows.saving import save
+from tests.rag.saved_studies import save_hostile_study
 from tests.web.online_evidence import save_hostile_evidence
 from tests.web.releases import save_release
 from tests.web.teams import (
@@ -73,6 +74,7 @@ def save_hostile_store(folder: Path) -> Path:
         )
     save_release(folder, store, SCRIPT)
     save_hostile_evidence(store, SCRIPT, (f"a{SCRIPT}", f"b{SCRIPT}"))
+    save_hostile_study(store, SCRIPT)
     return store
 
 
