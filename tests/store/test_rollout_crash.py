@@ -3,14 +3,15 @@
 import random
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from assay.rollout.machine import Rollout, move
-from assay.store.rollouts import ConflictError, Rollouts
+from assay.store.rollouts import ConflictError, Rollouts, _insert
 from assay.store.store import Store
 from tests.rollout.moving import NAME, command, first_rollout, move_on
 
@@ -87,3 +88,18 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(place: str) -> 
     assert sorted(won) == list(range(2, len(rollout.transitions) + 1))
     assert all("was first" in result for result in results if not result.isdecimal())
     check_record(rollout)
+
+
+def test_a_move_waits_for_one_of_another_rollout_and_has_a_later_time(place: str) -> None:
+    other = replace(first_rollout(), name="other")
+    with Store(place) as store:
+        kept = Rollouts(store.database)
+        for rollout in (first_rollout(), other):
+            kept.start(rollout)
+        with ThreadPoolExecutor(1) as pool:
+            with store.database.write_transaction() as connection:
+                _insert(connection, other.name, replace(other.transitions[0], number=2))
+                moving = pool.submit(move_on, kept, "ann")
+                assert not wait([moving], timeout=0.3).done
+            moving.result()
+        assert kept.get(NAME).transitions[-1].at > kept.get(other.name).transitions[-1].at

@@ -1,5 +1,6 @@
 """Rollouts moved by people: what is asked for, who may, and what the record says."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -214,6 +215,24 @@ def test_a_rollback_is_in_the_file_of_services_when_the_command_returns(
     split = source.split(NAME)
     assert split is not None
     assert {split.assign(f"user-{n}").arm for n in range(100)} == {"control"}
+
+
+def test_whoever_writes_the_file_last_has_read_every_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_SPLITS_KEY", KEY)
+    path, store, names = str(tmp_path / "splits.json"), str(tmp_path / "store"), [f"r{n}" for n in range(8)]
+    for name in names:
+        start(tmp_path, name=name, store=store)
+
+    def roll_back(name: str) -> None:
+        act(store, "rollback", name=name, reason="slow")
+        publish_splits(SplitsRequest(path=path, store=store))
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(roll_back, names))
+    source = SplitSource(path, KEY)
+    assert {split.everyone for name in names if (split := source.split(name))} == {"control"}
 
 
 def test_a_file_that_cannot_be_written_is_said_and_the_move_stays(

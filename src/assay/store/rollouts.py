@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, insert, select
+from sqlalchemy import Connection, RowMapping, func, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import InputError, StoreError
@@ -113,6 +113,8 @@ def _conflict(rollout: Rollout) -> ConflictError:
 
 
 def _insert(connection: Connection, name: str, transition: Transition) -> None:
+    if connection.dialect.name == "postgresql":  # or moves could be kept in another order than their times
+        connection.execute(text(f"LOCK TABLE {rollout_transitions.name} IN EXCLUSIVE MODE"))
     last = connection.execute(select(func.max(rollout_transitions.c.at))).scalar() or 0
     row = {
         "rollout": name,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,13 +80,26 @@ def read_document(store: str | None) -> str:
 def publish(database: Database, path: str) -> PublishedSplits:
     """Write the signed splits to a file, if one is named, unless it has newer ones."""
     key = splits_key()
-    served = read_splits(database)
-    if path and not _has_newer(path, key, served.sequence):
-        try:
-            served.write(path, key)
-        except OSError as error:
-            raise InputError(f"{path}: the splits cannot be written ({error.strerror})") from None
+    if not path:
+        served = read_splits(database)
+        return PublishedSplits(served, served.sign(key))
+    try:
+        with _one_writer(path):
+            served = read_splits(database)
+            if not _has_newer(path, key, served.sequence):
+                served.write(path, key)
+    except OSError as error:
+        raise InputError(f"{path}: the splits cannot be written ({error.strerror})") from None
     return PublishedSplits(served, served.sign(key), path)
+
+
+@contextmanager
+def _one_writer(path: str) -> Iterator[None]:
+    """Wait until no other process writes a file: who reads the store last must write last."""
+    target = Path(path)
+    with target.with_name(f".{target.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed or the process ends
+        yield
 
 
 def _has_newer(path: str, key: str, sequence: int) -> bool:
