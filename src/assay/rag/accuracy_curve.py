@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assay.core.arrays import Floats
-from assay.stats.intervals import Estimate
+from assay.stats.intervals import Estimate, estimate_share
 from assay.stats.resampling import draw_samples
 
 RESAMPLES = 2000
@@ -76,7 +76,8 @@ class AccuracyCurve:
 def fit_curve(answers: Iterable[RecallAnswer], level: float = 0.95, seed: int = 0) -> AccuracyCurve | None:
     """Return the accuracy at each level of recall; None without answers.
 
-    Intervals are percentiles over resamples of the questions, since the answers to one question are alike.
+    Intervals are percentiles over resamples of the questions, since the answers to one question are alike;
+    where each question has one answer, that is right or wrong, they are those of a share.
 
     >>> rows = [RecallAnswer(f"q{n}", r, float(r >= 0.5)) for n in range(20) for r in (0.0, 0.5, 1.0)]
     >>> fit_curve(rows).fitted.tolist()
@@ -115,13 +116,24 @@ def _curve(sums: Floats, counts: Floats, recalls: Sequence[float], level: float,
         points.append(
             CurvePoint(
                 recall,
-                _estimate(means[column], sampled_means[:, column], level, size),
+                _share(sums[:, column], counts[:, column], level)
+                or _estimate(means[column], sampled_means[:, column], level, size),
                 _estimate(fitted[column], fits[:, column], level, size),
                 _estimate(ratio, relative[:, column], level, size),
             )
         )
     gain = _estimate(float(fitted[-1] - fitted[0]), fits[:, -1] - fits[:, 0], level, n)
     return AccuracyCurve(tuple(points), n, level, fits, gain)
+
+
+def _share(sums: Floats, counts: Floats, level: float) -> Estimate | None:
+    """Return the share of right answers at a level; None unless each question has one, right or wrong.
+
+    Resamples of equal answers are equal, too: they would say that nothing is uncertain.
+    """
+    if counts.max() > 1 or not np.isin(sums, (0.0, 1.0)).all():
+        return None
+    return estimate_share(float(sums.sum()), int(counts.sum()), level)
 
 
 def _sample_weights(n: int, seed: int) -> Floats:

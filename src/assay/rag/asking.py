@@ -27,13 +27,17 @@ Ask = Callable[[Sequence[Request]], Replies]
 
 
 class RagEstimate(NamedTuple):
-    """How many requests a study makes, and what they will cost about and at most; None without prices."""
+    """How many requests a study makes, and what they will cost about and at most; None without prices.
+
+    The requests of an agent and of a judge depend on replies: of them, only the highest number is known.
+    """
 
     requests: int
     known: int  # that have a reply already
     cost: float | None
     highest_cost: float | None
-    is_lower_bound: bool  # an agent's further turns are not counted
+    most_agent_requests: int = 0
+    most_judge_requests: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as plain data."""

@@ -22,6 +22,7 @@ from assay.rag.answers import (
 )
 from assay.rag.contexts import CLOSED_BOOK, CONTROLS, EXACT, PLACEHOLDERS, REMOVED
 from assay.rag.delta import DeltaChoice, choose_delta
+from assay.rag.measure_checks import MeasureCheck, check_measures
 from assay.rag.predictors import ConfigurationScores, Predictor, rank_predictors
 from assay.rag.questions import Question
 from assay.stats.intervals import Estimate, estimate_mean, estimate_share
@@ -181,6 +182,11 @@ class RagStudy:
         """Which measure predicts the accuracy across configurations; exact search is left out."""
         return rank_predictors([self._scores(c) for c in self.configurations if not c.is_control], self.level)
 
+    @cached_property
+    def measure_checks(self) -> Sequence[MeasureCheck]:
+        """Whether the measures of context and answers say what they claim."""
+        return check_measures(self.answers, self.level)
+
     @property
     def _distinct_deltas(self) -> Sequence[float]:
         """The values of δ, and the chosen one; of those that ask for as many hits of K, the greatest."""
@@ -246,6 +252,7 @@ class RagStudy:
             "delta": self.delta.to_dict(),
             "curves": {name: curve and curve.to_dict() for name, curve in curves.items()},
             "predictors": [predictor.to_dict() for predictor in self.predictors],
+            "measure_checks": [check.to_dict() for check in self.measure_checks],
         }
 
 

@@ -9,6 +9,13 @@ from assay.rag.answers import BOTH, DOCUMENTS, FAILED, INTERNAL, NEITHER, NOT_AS
 from assay.rag.asking import RagEstimate
 from assay.rag.contexts import CLOSED_BOOK, PLACEHOLDERS
 from assay.rag.delta import NO_BEND, NO_GAIN, NOT_REACHED, SHARE, TOO_FEW_LEVELS, DeltaChoice
+from assay.rag.measure_checks import (
+    CONTEXT_PRECISION,
+    CONTEXT_RECALL,
+    FAITHFULNESS,
+    REFUSAL,
+    MeasureCheck,
+)
 from assay.rag.predictors import Predictor, best_predictor
 from assay.rag.published_table import ScenarioPredictors, TablePredictors
 from assay.rag.study import DELTAS, ConfigurationResult, RagStudy
@@ -33,22 +40,34 @@ _PROBLEMS = {
     "that is needed",
     NOT_REACHED: "no level of recall reaches the share",
 }
+_MEANS = (CONTEXT_RECALL, CONTEXT_PRECISION, FAITHFULNESS)
+_HAS_ANSWER = ("where a passage has the answer", "where none has it")
+_CLAIMS = {
+    CONTEXT_RECALL: _HAS_ANSWER,
+    CONTEXT_PRECISION: _HAS_ANSWER,
+    FAITHFULNESS: ("of right answers that a passage has", "of answers where no passage has one"),
+    REFUSAL: _HAS_ANSWER[::-1],
+}
 _MEASURED = 2  # digits of a correlation
 
 
 def describe_rag_estimate(estimate: RagEstimate) -> str:
     """Return how much will be asked and what it will cost, in one sentence.
 
-    >>> describe_rag_estimate(RagEstimate(300, 100, 0.5, 2.0, False))
-    '200 of 300 requests to send, cost about 0.5, at most 2'
+    >>> describe_rag_estimate(RagEstimate(300, 100, 0.5, 2.0, most_judge_requests=40))
+    '200 of 300 requests to send, cost about 0.5, at most 2; besides up to 40 of the judge, not in the cost'
     """
     new = estimate.requests - estimate.known
     head = f"{new:,} of {estimate.requests:,} requests to send"
-    if estimate.is_lower_bound:
-        head += " and those of the agent, whose turns are not known before"
     if estimate.cost is None:
-        return f"{head}, no prices given"
-    return f"{head}, cost about {format_short(estimate.cost)}, at most {format_short(estimate.highest_cost)}"
+        cost = ", no prices given"
+    else:
+        most = format_short(estimate.highest_cost)
+        cost = f", cost about {format_short(estimate.cost)}, at most {most}"
+    counts = {"the agent": estimate.most_agent_requests, "the judge": estimate.most_judge_requests}
+    others = " and ".join(f"up to {n:,} of {name}" for name, n in counts.items() if n)
+    unpriced = ", not in the cost" if others and estimate.cost is not None else ""
+    return f"{head}{cost}" + (f"; besides {others}{unpriced}" if others else "")
 
 
 def render_study(study: RagStudy, style: str, share: float | None = None) -> str:
@@ -67,6 +86,7 @@ def study_sections(study: RagStudy, share: float | None = None) -> list[Section]
         Section("what the model knew", describe_controls(study)),
         Section("what correct answers rest on", (), *_bases(study)),
         cause_section(study),
+        _measure_section(study),
         *_curve_sections(study),
         _predictor_section("which measure predicts the accuracy", study.predictors, _left_out(study)),
         Section("searches and cost", (), *_effort(study)),
@@ -235,6 +255,25 @@ def _bounds(estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return NO_VALUE
     return f"{format_signed(estimate.low, _MEASURED)} … {format_signed(estimate.high, _MEASURED)}"
+
+
+def _measure_section(study: RagStudy) -> Section:
+    """Return the means of the measures of context and answers, and what they are where they should differ."""
+    head = ["measure", *(c.name for c in study.configurations)]
+    means = {name: [c.means[name.replace(" ", "_")] for c in study.configurations] for name in _MEANS}
+    rows = [[name, *map(_value, values)] for name, values in means.items()]
+    notes = [
+        f"{check.measure} {_claim(check)}"
+        for check in study.measure_checks
+        if check.where_true.n or check.where_false.n
+    ]
+    return Section("context and faithfulness", notes, head, rows)
+
+
+def _claim(check: MeasureCheck) -> str:
+    true, false = (format_estimate(e) for e in (check.where_true, check.where_false))
+    words = _CLAIMS[check.measure]
+    return f"is {true} {words[0]} ({check.where_true.n} questions), {false} {words[1]}"
 
 
 def _effort(study: RagStudy) -> tuple[list[str], list[list[str]]]:

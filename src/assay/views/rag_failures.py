@@ -24,7 +24,7 @@ CAUSE_WORDS = {
     NOT_RETRIEVED: "no passage has the answer",
     MISREAD: "a passage has the answer, the reply is another",
     DECLINED: "a passage has the answer, the model declined",
-    SEARCH_FAILED: "the search failed",
+    SEARCH_FAILED: "the search returned an error",
     NO_REPLY: "no reply that could be used",
 }
 

@@ -229,13 +229,21 @@ class _Work:
         """Return how much is to be asked, and what it will cost."""
         requests = self.requests()
         new = [request for request in requests if request.key not in journal.replies]
-        is_agentic = self.request.mode == "agentic"
+        counts = {"requests": len(requests), "known": len(requests) - len(new), **self._later_requests()}
         prices: Prices = model.prices
         if not prices.are_known:
-            return RagEstimate(len(requests), len(requests) - len(new), None, None, is_agentic)
+            return RagEstimate(**counts, cost=None, highest_cost=None)
         most = sum(prices.cost(most_prompt_tokens(r.messages), r.parameters.max_tokens) for r in new)
         usual = sum(prices.cost(usual_prompt_tokens(r.messages), _USUAL_REPLY) for r in new)
-        return RagEstimate(len(requests), len(requests) - len(new), usual, most, is_agentic)
+        return RagEstimate(**counts, cost=usual, highest_cost=most)
+
+    def _later_requests(self) -> dict[str, int]:
+        """Return how many requests of an agent and of a judge there are at most."""
+        is_agentic = self.request.mode == "agentic"
+        asked = len(self.questions) * len(self.searches.rankings) if is_agentic else 0
+        judged = 2 * (len(self.contexts) + asked) if self.request.judge else 0
+        turns = asked * (self.request.max_turns + 1)
+        return {"most_agent_requests": turns, "most_judge_requests": judged}
 
     def ask(self, ask: Ask) -> list[Answer]:
         """Ask every question with every context, and let the agent search with every configuration."""
