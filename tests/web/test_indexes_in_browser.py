@@ -66,6 +66,15 @@ def test_a_floor_is_dragged_on_the_chart_and_typed(page: Page) -> None:
     assert float(typed.input_value()) == 1.0
 
 
+def test_charts_are_as_wide_as_their_cards(page: Page) -> None:
+    for plot in page.locator("figure[data-chart] .plot").all():
+        expect(plot.locator("svg")).to_be_visible()
+        card, drawing = plot.bounding_box(), plot.locator("svg").bounding_box()
+        assert card is not None
+        assert drawing is not None
+        assert abs(card["width"] - drawing["width"]) <= 1
+
+
 def test_charts_follow_the_theme(page: Page) -> None:
     line = page.locator("#frontier-recall .role-mark.mark-line path").first
     color = line.get_attribute("stroke")
