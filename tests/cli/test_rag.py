@@ -7,6 +7,7 @@ import pytest
 
 from assay.cli import call
 from tests.chat_doubles import chat_double
+from tests.rag.saved_studies import NAME, save_small_study
 from tests.rag.studies import Book, write_published_table
 
 from .test_main import call_assay
@@ -48,6 +49,30 @@ def test_json_of_a_study_has_the_documented_keys(study: str, capsys: Output) -> 
     assert {"name", "accuracy", "recall", "robustness", "without_retrieval"} <= configuration.keys()
     assert configuration["robustness"]["0.5"].keys() == {"value", "low", "high", "n"}
     assert {"measure", "pearson", "spearman", "r2"} <= value["predictors"][0].keys()
+
+
+def test_a_saved_study_is_read_by_its_name(tmp_path: Path, capsys: Output) -> None:
+    store = str(save_small_study(tmp_path))
+    code, out, _ = call_assay(capsys, "rag", "delta", NAME, "--store", store)
+    assert code == 0
+    assert out.startswith("δ = 0.6")
+    code, _, err = call_assay(capsys, "rag", "show", "none", "--store", store)
+    assert code == 2
+    assert "none is no file that can be read, and no saved study" in err
+    assert "save one with `assay rag run --save`" in err
+
+
+def test_a_study_that_cannot_be_saved_is_refused_before_anything_is_asked(
+    study: str, tmp_path: Path, capsys: Output
+) -> None:
+    (tmp_path / "file").touch()
+    folder = Path(study).parent
+    with chat_double() as double:
+        words = ["--run", str(folder / "hnsw.run"), "--questions", str(folder / "questions.jsonl")]
+        words += ["--documents", str(folder / "corpus.jsonl"), "--endpoint", double.url, "--model", "double"]
+        words += ["--save", "study", "--store", str(tmp_path / "file")]
+        assert call_assay(capsys, "rag", "run", *words)[0] == 2
+        assert not double.bodies
 
 
 @pytest.mark.parametrize("style", ["csv", "md", "html", "latex"])
