@@ -94,8 +94,8 @@ def scan(folder: Path, name: str) -> None:
 def measure(folder: Path, name: str) -> None:
     """Compute a set of metrics, without the checks of the log and the search for programs."""
     files = [str(folder / "queries.parquet"), str(folder / "events.parquet")]
-    tables = open_event_tables(EventSource(paths=files, bots=None))
-    result = measure_metrics(tables, [parse_metric(metric) for metric in SETS[name]])
+    with open_event_tables(EventSource(paths=files, bots=None)) as tables:
+        result = measure_metrics(tables, [parse_metric(metric) for metric in SETS[name]])
     assert all(estimate.value is not None for estimate in result.estimates.values() if estimate.n)
 
 

@@ -16,7 +16,7 @@ from assay.online.bots import BotRules
 from assay.online.measured_metrics import OnlineMetrics
 from assay.online.metrics import MetricSettings
 from assay.stats.moments import Moments
-from assay.workflows.event_inputs import EventSource, open_project_events
+from assay.workflows.event_inputs import EventSource, open_database, open_database_table, open_project_events
 from assay.workflows.online_metrics import MetricsRequest, measure_online_metrics
 
 AT = datetime(2026, 1, 31, 12)
@@ -330,3 +330,12 @@ def test_tables_of_postgres_are_checked_and_measured_where_they_are(log: Path, p
     assert values(result) == pytest.approx(values(expected))
     assert [part.value for part in result.slices] == ["2026-01-31", "2026-02-01"]
     assert {problem.kind for problem in result.problems} == {"query without results"}
+
+
+def test_the_connection_to_a_database_is_closed_after_use_and_after_an_error(postgres: str) -> None:
+    with open_database(postgres) as connection:
+        assert not connection.con.closed
+    assert connection.con.closed
+    with pytest.raises(InputError, match="there is no table units"), open_database(postgres) as connection:
+        open_database_table(connection, "units")
+    assert connection.con.closed

@@ -6,7 +6,8 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from assay.online.ab.sums_file import parse_sums
 from assay.online.ab.unit_columns import UnitColumns
 from assay.online.ab.unit_sums import sum_units
 from assay.online.event_tables import connect_duckdb
-from assay.workflows.event_inputs import EventSource, connect_database, open_database_table
+from assay.workflows.event_inputs import EventSource, open_database, open_database_table
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -83,14 +84,19 @@ def _has_sums(text: str) -> bool:
     return isinstance(body, Mapping) and any(key in body for key in _SUM_KEYS)
 
 
-def open_units(source: ABSource, columns: UnitColumns) -> Table | None:
-    """Return the table of units of a source; None if it has events."""
-    if source.kind not in ("auto", "units"):
-        return None
-    if source.events.url is not None:
-        if source.table is None:
-            return None
-        return open_database_table(connect_database(source.events.url), source.table)
+@contextmanager
+def open_units(source: ABSource, columns: UnitColumns) -> Iterator[Table | None]:
+    """Open the table of units of a source; None if it has events."""
+    if source.events.url is None:
+        yield _scan_units(source, columns) if source.kind in ("auto", "units") else None
+    elif source.kind == "events" or source.table is None:
+        yield None
+    else:
+        with open_database(source.events.url) as connection:
+            yield open_database_table(connection, source.table)
+
+
+def _scan_units(source: ABSource, columns: UnitColumns) -> Table | None:
     files = [file for path in source.events.paths for file in _files(path)]
     if source.kind == "units":
         return _scan(files, source.name)

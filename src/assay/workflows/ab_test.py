@@ -97,7 +97,7 @@ def read_test_sums(request: ABRequest, report: Report = lambda step: None) -> Su
         if sums is not None:
             _check_sums_options(request)
             return SummedTest(*_name_control(sums, settings.design))
-        table = open_units(request.source, settings.columns)
+        table = stack.enter_context(open_units(request.source, settings.columns))
         if table is not None:
             _refuse_event_options(request)
             if request.is_past:
@@ -156,7 +156,11 @@ def _sum_log(request: ABRequest, settings: ABSettings, report: Report) -> Summed
     if said:
         raise InputError(f"{', '.join(said)} is for a table of units, found a log of events")
     report("reading the log")
-    tables = open_event_tables(request.source.events)
+    with open_event_tables(request.source.events) as tables:
+        return _sum_tables(request, settings, tables, report)
+
+
+def _sum_tables(request: ABRequest, settings: ABSettings, tables: EventTables, report: Report) -> SummedTest:
     if request.is_past:
         null = load_ibis().null("string")
         everyone = tables.queries.mutate(variant=load_ibis().literal("all"), experiment_id=null)

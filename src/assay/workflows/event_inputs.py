@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,26 +48,18 @@ class EventSource:
     normalised: str | None = None  # the folder that a log is written to as Parquet, to be read at once later
 
 
-def open_event_tables(source: EventSource) -> EventTables:
-    """Return the queries and events of a source as tables, where they are if they have our columns.
+@contextmanager
+def open_event_tables(source: EventSource) -> Iterator[EventTables]:
+    """Open the queries and events of a source as tables, where they are if they have our columns.
 
     Other logs are normalised: small ones in memory, large ones to Parquet in a temporary folder. Clients that
-    the bot rules take for programs are left out, and counted in the problems.
+    the bot rules take for programs are left out, and counted in the problems. The connection to a database
+    is closed at the end.
     """
     check_event_columns(source.columns)
-    tables = _database_tables(source) if source.url is not None else _file_tables(source)
-    return remove_bots(tables, source.bots) if source.bots else tables
-
-
-@contextmanager
-def opened_event_tables(source: EventSource) -> Iterator[EventTables]:
-    """Open the tables of a source, and close the connection to its database afterwards."""
-    tables = open_event_tables(source)
-    try:
-        yield tables
-    finally:
-        if source.url is not None and tables.backend.name != "pyspark":  # a session of Spark is shared
-            tables.backend.disconnect()
+    with ExitStack() as stack:
+        tables = _database_tables(source, stack) if source.url is not None else _file_tables(source)
+        yield remove_bots(tables, source.bots) if source.bots else tables
 
 
 def _file_tables(source: EventSource) -> EventTables:
@@ -93,12 +85,12 @@ def _normalised_tables(source: EventSource, folder: Path) -> EventTables:
     return scanned
 
 
-def _database_tables(source: EventSource) -> EventTables:
+def _database_tables(source: EventSource, stack: ExitStack) -> EventTables:
     if source.paths:
         raise InputError("expected files or --url, found both")
     if not source.queries_table and not source.events_table:
         raise InputError("--url needs --queries-table, --events-table or both: the names of the tables")
-    connection = connect_database(str(source.url))
+    connection = stack.enter_context(open_database(str(source.url)))
     queries, events = (
         open_database_table(connection, name) for name in (source.queries_table, source.events_table)
     )
@@ -106,8 +98,18 @@ def _database_tables(source: EventSource) -> EventTables:
     return check_tables(tables, source.needs_all_checks, redact_url(str(source.url)))
 
 
-def connect_database(url: str) -> Any:
-    """Return the database of a URL."""
+@contextmanager
+def open_database(url: str) -> Iterator[Any]:
+    """Connect to the database of a URL, and close the connection at the end."""
+    connection = _connect(url)
+    try:
+        yield connection
+    finally:
+        if connection.name != "pyspark":  # a session of Spark is shared
+            connection.disconnect()
+
+
+def _connect(url: str) -> Any:
     ibis = load_ibis()
     url = expand_url("--url", url)
     scheme, separator, rest = url.partition("://")

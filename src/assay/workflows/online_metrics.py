@@ -18,7 +18,7 @@ from assay.online.metrics.metric import DEFAULT_SETTINGS
 from assay.online.metrics.own_metrics import OwnMetric, read_own_metrics
 from assay.online.searched_queries import count_searches
 from assay.online.units import UNIT
-from assay.workflows.event_inputs import EventSource, opened_event_tables
+from assay.workflows.event_inputs import EventSource, open_event_tables
 from assay.workflows.settings import PROJECT_FILE, read_settings
 
 __all__ = ["MetricsRequest", "OnlineMetrics", "measure_online_metrics", "select_metrics"]
@@ -51,7 +51,7 @@ def measure_online_metrics(request: MetricsRequest, report: Report = lambda step
     for name in request.metrics:  # before the log is read
         _check_name(name, own, request.slo_ms)
     report("reading the log")
-    with opened_event_tables(request.source) as tables:
+    with open_event_tables(request.source) as tables:
         metrics = measure_metrics(
             tables,
             select_metrics(request.metrics, tables, own, request.slo_ms),

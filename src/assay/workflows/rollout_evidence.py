@@ -51,11 +51,12 @@ def read_online(
     if sums is not None:
         return _analyse(sums, policy, _days_of(sums), ", ".join(sources))
     columns = UnitColumns(metrics=[rule.metric for rule in policy.rules])
-    units = open_units(source, columns)
-    if units is not None:
-        sums = read_units(units, UnitColumns(), sources[0])
-        return _analyse(sums, policy, _days_of(sums), ", ".join(sources))
-    return _read_events(rollout, policy, open_event_tables(source.events), now)
+    with open_units(source, columns) as units:
+        if units is not None:
+            sums = read_units(units, UnitColumns(), sources[0])
+            return _analyse(sums, policy, _days_of(sums), ", ".join(sources))
+    with open_event_tables(source.events) as tables:
+        return _read_events(rollout, policy, tables, now)
 
 
 def _analyse(
