@@ -88,7 +88,7 @@ def diff_datasets(before: Mapping[str, Any], after: Mapping[str, Any]) -> Datase
     >>> from assay.core.tables import Qrels
     >>> first, second = Qrels({"q": {"a": 1, "b": 0}}), Qrels({"q": {"a": 2, "c": 0}})
     >>> diff_datasets({"qrels": first}, {"qrels": second})["qrels"].changed
-    [Change(key=('q', 'a'), field='grade', before=1.0, after=2.0)]
+    [Change(key=('q', 'a'), field='grade', before=1, after=2)]
     """
     roles = [role for role in _ROLES if role in before or role in after]
     return {role: _diff_tables(before.get(role), after.get(role)) for role in roles}

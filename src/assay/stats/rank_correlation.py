@@ -19,7 +19,7 @@ def spearman(first: Floats, second: Floats, level: float = 0.95) -> Estimate:
     standard error: its interval reaches from 1 to the end of that of the next to perfect order.
 
     >>> [round(end, 3) for end in spearman(np.arange(8.0), np.array([1.0, 0, 2, 3, 5, 4, 7, 6]))[:3]]
-    [0.929, 0.552, 0.991]
+    [0.929, 0.537, 0.991]
     """
     n, rho = len(first), float(spearman_rows(first[None], second[None])[0])
     next_value = 1 - 12 / (n * (n**2 - 1)) if n > 1 else 0.0

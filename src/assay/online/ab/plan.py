@@ -87,7 +87,7 @@ def watching_inflation(design: Design) -> float:
     """Return how many times the units of a fixed test an always-valid one needs; one look, a safe number.
 
     >>> round(watching_inflation(Design()), 2)
-    1.92
+    1.91
     """
     power = normal_quantile(design.power)
     watched = half_width_ratio(1000, 1000, design.alpha) + power
