@@ -111,6 +111,10 @@ class Trend:
         """The points at which the measure changed beyond noise."""
         return [point for point in self.points if point.mark in ("better", "worse")]
 
+    def point_before(self, point: TrendPoint) -> TrendPoint:
+        """Return the point before one that is not the first."""
+        return self.points[self.points.index(point) - 1]
+
 
 @dataclass
 class _ScoredPoint:

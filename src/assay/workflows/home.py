@@ -117,11 +117,11 @@ def _main_measure(experiment: Experiment) -> str:
     return next((name for name in _PREFERRED_MEASURES if name in names), names[0] if names else "")
 
 
-def main_metrics(experiment: Experiment, most: int = 3) -> list[Metric]:
-    """Return a few values over all queries, those by which experiments are followed first."""
-    order = {name: place for place, name in enumerate(_PREFERRED_MEASURES)}
-    overall = [metric for metric in experiment.metrics if not metric.column]
-    return sorted(overall, key=lambda metric: order.get(metric.measure, len(order)))[:most]
+def main_measures(experiments: Sequence[Experiment], most: int = 3) -> list[str]:
+    """Return a few measures of the experiments, those by which experiments are followed first."""
+    names = dict.fromkeys(m.measure for e in experiments for m in e.metrics if not m.column)
+    preferred = [name for name in _PREFERRED_MEASURES if name in names]
+    return list(dict.fromkeys([*preferred, *names]))[:most]
 
 
 def _failing_slices(experiments: Sequence[Experiment]) -> list[FailingSlice]:

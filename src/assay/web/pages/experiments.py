@@ -227,6 +227,7 @@ def _trend(name: str, trend: Trend) -> dict[str, Any]:
         "lines": _lines(points),
         "grid": [(round(100 * (1 - g), 2), axis[0] + g * (axis[1] - axis[0])) for g in _GRID],
         "change": changes[-1] if changes else None,
+        "before": trend.point_before(changes[-1]) if changes else None,
         "words": describe_point(changes[-1], trend) if changes else "no change beyond noise",
         "breaks": len(trend.breaks),
     }

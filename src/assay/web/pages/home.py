@@ -8,7 +8,7 @@ from assay.evaluation.trends import Trend
 from assay.views.experiments import describe_point
 from assay.views.numbers import format_signed
 from assay.web.page import Action, Context, Page, Parameters, View
-from assay.workflows.home import Home, HomeRequest, main_metrics, summarize_store
+from assay.workflows.home import Home, HomeRequest, main_measures, summarize_store
 from assay.workflows.system_numbers import number_systems
 
 
@@ -26,7 +26,7 @@ def present(context: Context, value: Home, parameters: Parameters) -> View:
     failed = [e for e in value.gates if (e.result or {}).get("verdict") == "failed"]
     parts = {
         "home": value,
-        "metrics": {experiment.id: main_metrics(experiment) for experiment in value.experiments},
+        "measures": main_measures(value.experiments),
         "trends": trends,
         "numbers": number_systems(names, context.store),
         "banner": _banner(worse, [e.name for e in failed], bool(value.experiments)),
@@ -49,6 +49,7 @@ def _trend(name: str, trend: Trend) -> dict[str, Any]:
         "state": last.mark if last else "open",
         "mark": points.index(last) if last else None,
         "at": last.at if last else None,
+        "compared": {"baseline": trend.point_before(last).id, "candidate": last.id} if last else {},
         "breaks": len(trend.breaks),
         "words": describe_point(last, trend) if last else "no change beyond noise",
         "difference": "" if difference is None else format_signed(difference),
