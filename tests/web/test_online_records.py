@@ -28,7 +28,7 @@ def test_users_that_an_ab_test_would_need_are_beside_it(tmp_path: Path) -> None:
     client = open_dashboard(tmp_path / "store")
     rows = read_table(client, "/online/interleavings/i", 2)  # no interval has an upper end: no column
     assert rows[0] == ["interleaving", "300", "200", "", "500"]
-    assert rows[1] == ["A/B test by clicks per query", "300", "200", "10.0", "500"]
+    assert rows[1] == ["A/B test by clicks per query", "300", "200", "10.0 (4.0 … –)", "500"]
     assert "Users are not shown to prefer one ranker" in client.get("/online/interleavings/i").text
 
 
