@@ -76,6 +76,15 @@ def test_one_judge_can_stand_for_people(client: TestClient) -> None:
     assert "has no judge 'rater 9'" in wrong.json()["error"]
 
 
+def test_how_much_to_judge_next_is_chosen_and_its_queries_are_linked(client: TestClient) -> None:
+    parameters = {**SETS, "measure": "P@2", "next": 6}
+    chosen = client.get("/judges.json", params=parameters).json()["judge_next"]
+    page = client.get("/judges", params=parameters).text
+    assert 'name="next" min="0" max="10000" value="6"' in page
+    assert f"Make an annotation project of these {len(chosen)} pairs" in page
+    assert all(f'href="/queries/{pair["query_id"]}"' in page for pair in chosen)
+
+
 def test_what_to_judge_next_becomes_a_project(client: TestClient, store: Path) -> None:
     chosen = client.get("/judges.json", params={**SETS, "next": 6}).json()["judge_next"]
     page = client.post("/judges/next", data={**SETS, "next": "6", "name": "next week", "per_pair": "2"})

@@ -107,6 +107,15 @@ def _use_labels(folder: Path, runs: Sequence[Path]) -> JudgedSet:
             store=str(folder / "store"),
         )
     )
+    import_dataset(
+        ImportDatasetRequest(
+            name="helpcentre-model",
+            source=names["model"],
+            queries=str(folder / "helpcentre" / "queries.jsonl"),
+            note="grades of a model for the first ten documents of all queries",
+            store=str(folder / "store"),
+        )
+    )
     request = EstimateRequest(
         files=TableFiles(qrels=names["model"], runs=[str(run) for run in runs]),
         human=names["people"],

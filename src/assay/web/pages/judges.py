@@ -96,6 +96,9 @@ def present(context: Context, value: JudgeComparison, parameters: JudgesParamete
         "warnings": list(dict.fromkeys(text for e in value.estimates for text in e.warnings)),
         "numbers": number_systems(names, context.store),
         "next_rows": _next_rows(value),
+        "next_queries": 0
+        if value.next_labels is None
+        else len({p.query_id for p in value.next_labels.chosen}),
         "next_total": 0 if value.next_labels is None else len(value.next_labels.chosen),
         "next_unit": "" if value.next_labels is None else value.next_labels.unit,
         "slices": value.agreement.slices,
