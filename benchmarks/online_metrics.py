@@ -6,8 +6,10 @@
 The log is made by DuckDB: a query for every five events, a click in every four events, ten queries for each
 user and three for each session. It is Parquet with text ids of 16 characters in no order. The bare scan
 hashes every value of the columns that the metrics read: a count would be read from the ends of the files.
-Each measurement is a process of its own, whose peak memory is printed; scans and metrics alternate, and a
-ratio is that of two neighbours. Other work on the machine changes seconds, so ratios of processor time are
+SQL is one statement written by hand with the sums over users of the metrics of queries and clicks, without
+the percentile of latency and the counts of the log: how much of the ratio any computation by user costs.
+Each measurement is a process of its own, whose peak memory is printed; scans, SQL and metrics alternate, and
+a ratio is that of two neighbours. Other work on the machine changes seconds, so ratios of processor time are
 printed beside them.
 """
 
@@ -35,6 +37,7 @@ SETS = {
     "of queries and clicks": ("ctr", "ctr@1", "clicks@3", "mrr", "zero_result", "latency_p95", "slo", "cost"),
     "all": tuple(METRICS),
 }
+BY_HAND = "of queries and clicks"  # the set that is also computed by SQL written by hand
 _IDS = ("client_id", "session_id")  # which are counted, of queries and events
 QUERY_COLUMNS = {
     "of queries": (*_IDS, "at", "result_count", "latency_ms", "cost"),
@@ -49,6 +52,15 @@ EVENT_COLUMNS = {
 
 
 _TIMES = ("scan s", "metrics s", "ratio (lowest–highest)")
+_VALUES = {  # of a query
+    "ctr": "clicks IS NOT NULL",
+    "ctr1": "CASE WHEN result_count >= 1 THEN coalesce(first, 0) END",
+    "clicks3": "coalesce(top, 0)",
+    "mrr": "1.0 / best",
+    "zero_result": "result_count = 0",
+    "slo": "latency_ms <= 500",
+    "cost": "cost",
+}
 
 
 def write_log(folder: Path, events: int) -> None:
@@ -91,6 +103,26 @@ def scan(folder: Path, name: str) -> None:
             connection.execute(f"SELECT {values} FROM '{folder}/{table}.parquet'").fetchall()
 
 
+def sum_by_hand(folder: Path, name: str) -> Sequence[float]:
+    """Return the sums over users of the metrics of queries and clicks by SQL."""
+    of_query = ", ".join(f"{value} AS {metric}" for metric, value in _VALUES.items())
+    of_user = ", ".join(f"sum({m})::DOUBLE AS s_{m}, count({m})::DOUBLE AS n_{m}" for m in _VALUES)
+    parts = ("s_{0}", "n_{0}", "s_{0} * s_{0}", "n_{0} * n_{0}", "s_{0} * n_{0}")
+    sums = [f"sum({part.format(metric)})" for metric in _VALUES for part in parts]
+    with duckdb.connect() as connection:
+        (row,) = connection.execute(
+            f"""WITH clicked AS (
+              SELECT query_id, count(*) AS clicks, min(rank) AS best, max(CAST(rank = 1 AS INT)) AS first,
+                sum(CAST(rank <= 3 AS INT)) AS top
+              FROM '{folder}/events.parquet' WHERE action = 'click' AND NOT is_repeated GROUP BY query_id),
+            facts AS (SELECT client_id, {of_query}
+              FROM '{folder}/queries.parquet' LEFT JOIN clicked USING (query_id)),
+            users AS (SELECT client_id, {of_user} FROM facts GROUP BY client_id)
+            SELECT count(*), {", ".join(sums)} FROM users"""
+        ).fetchall()
+    return tuple(row)
+
+
 def measure(folder: Path, name: str) -> None:
     """Compute a set of metrics, without the checks of the log and the search for programs."""
     files = [str(folder / "queries.parquet"), str(folder / "events.parquet")]
@@ -119,18 +151,29 @@ def _call(action: str, folder: Path, name: str) -> Cost:
 def _run_action(action: str, folder: Path, name: str) -> None:
     load_ibis()
     begin, before = time.perf_counter(), time.process_time()
-    {"scan": scan, "measure": measure}[action](folder, name)
+    {"scan": scan, "sql": sum_by_hand, "measure": measure}[action](folder, name)
     seconds, processor = time.perf_counter() - begin, time.process_time() - before
     print(json.dumps([seconds, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6]))
 
 
-def _row(events: int, name: str, pairs: Sequence[tuple[Cost, Cost]]) -> str:
+def _calls(folder: Path, name: str) -> list[Cost]:
+    """Return what a scan, the metrics and, if there is one, the statement by hand needed."""
+    actions = ("scan", "measure", "sql") if name == BY_HAND else ("scan", "measure")
+    return [_call(action, folder, name) for action in actions]
+
+
+def _row(events: int, name: str, rounds: Sequence[Sequence[Cost]]) -> str:
     cells = [f"{events:,}", name]
     for number in (0, 1):  # seconds, processor seconds
-        cells += [f"{median(pair[which][number] for pair in pairs):.2f}" for which in (0, 1)]
-        ratios = sorted(measured[number] / bare[number] for bare, measured in pairs)
-        cells.append(f"{median(ratios):.1f}× ({ratios[0]:.1f}–{ratios[-1]:.1f})")
-    return "| " + " | ".join([*cells, f"{max(measured.memory for _, measured in pairs):.2f}"]) + " |"
+        cells += [f"{median(costs[which][number] for costs in rounds):.2f}" for which in (0, 1)]
+        cells.append(_format_ratios([costs[1][number] / costs[0][number] for costs in rounds]))
+    by_hand = [costs[2].processor / costs[0].processor for costs in rounds if len(costs) == 3]
+    cells.append(_format_ratios(by_hand) if by_hand else "–")
+    return "| " + " | ".join([*cells, f"{max(costs[1].memory for costs in rounds):.2f}"]) + " |"
+
+
+def _format_ratios(ratios: Sequence[float]) -> str:
+    return f"{median(ratios):.1f}× ({min(ratios):.1f}–{max(ratios):.1f})"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -140,12 +183,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the log is kept (default: a temporary folder)")
     parser.add_argument("--metrics", choices=SETS, nargs="*", default=[*SETS])
-    parser.add_argument("--call", choices=("scan", "measure"), help=argparse.SUPPRESS)
+    parser.add_argument("--call", choices=("scan", "sql", "measure"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.call:
         _run_action(options.call, options.folder, options.metrics[0])
         return 0
-    head = ["events", "metrics", *_TIMES, *(f"processor: {name}" for name in _TIMES), "peak GB"]
+    head = ["events", "metrics", *_TIMES, *(f"processor: {name}" for name in _TIMES)]
+    head += ["processor: SQL by hand", "peak GB"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     for events in options.events:
         with TemporaryDirectory(prefix="assay-online-") as scratch:
@@ -153,9 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not (folder / "events.parquet").exists():
                 write_log(folder, events)
             for name in options.metrics:
-                calls = range(options.rounds)
-                pairs = [(_call("scan", folder, name), _call("measure", folder, name)) for _ in calls]
-                print(_row(events, name, pairs), flush=True)
+                rounds = [_calls(folder, name) for _ in range(options.rounds)]
+                print(_row(events, name, rounds), flush=True)
     return 0
 
 
