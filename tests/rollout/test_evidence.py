@@ -156,6 +156,9 @@ def test_too_few_units_wait_and_no_events_are_said() -> None:
     found = check_online(evidence((900, 0.3), (900, 0.3), policy), AB, policy)
     assert statuses(found)["sample"] == OPEN
     assert check_online(None, AB, policy)[0].figures["problem"] == "no events are known of this rollout"
+    guarded = RolloutPolicy(rules=(MetricRule("nothing", "guardrail"),))
+    none = check_online(evidence((0, 0.0), (0, 0.0), guarded), AB, guarded)
+    assert none[-1].figures["problem"] == "no unit came yet"
 
 
 @pytest.mark.parametrize(

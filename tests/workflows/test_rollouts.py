@@ -107,6 +107,21 @@ def test_a_table_of_sums_is_read_as_events_are(tmp_path: Path) -> None:
     assert status.decision.action == "advance"
 
 
+def test_a_metric_may_be_named_in_every_way_and_twice_with_other_parameters(tmp_path: Path) -> None:
+    names = ["clicks", "Zero-Result", "slo(300)", "slo(500)", "clicks@3"]
+    rules = "".join(f'[[rollout.guardrails]]\nmetric = "{name}"\n' for name in names)
+    store = start(tmp_path, POLICY + rules)
+    act(store, "advance")
+    log = tmp_path / "log.jsonl"
+    write_log(log, BETTER)
+    log.write_text(log.read_text().replace('"variant"', '"latency_ms": 400, "variant"'))
+    status = read_status(RolloutRequest(name=NAME, store=store))
+    found = {e["name"].split()[0]: e for e in status.to_dict()["evidence"] if e["kind"] == "guardrail"}
+    assert all(found[name]["problem"] is None for name in ("clicks", "Zero-Result", "clicks@3"))
+    assert found["slo(500)"]["relative"]["value"] == 0
+    assert found["slo(300)"]["relative"]["value"] is None
+
+
 def test_a_percentile_is_refused_with_what_to_use(tmp_path: Path) -> None:
     store = start(tmp_path, POLICY.replace('metric = "zero_result"', 'metric = "latency_p95"'))
     act(store, "advance")

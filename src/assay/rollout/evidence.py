@@ -195,8 +195,9 @@ def _check_traffic(by_day: Mapping[str, int], policy: RolloutPolicy) -> list[Ste
 def _check_rule(rule: MetricRule, test: ABTest, step: Step, policy: RolloutPolicy) -> StepCheck:
     found = next((result for result in test.metrics if result.metric == rule.metric), None)
     if found is None:
-        problem = {"problem": f"the events do not have the metric {rule.metric}"}
-        return StepCheck(rule.role, rule.name, OPEN, problem, rule.is_dry_run)
+        has_units = any(test.units.values())
+        problem = f"the events do not have the metric {rule.metric}" if has_units else "no unit came yet"
+        return StepCheck(rule.role, rule.name, OPEN, {"problem": problem}, rule.is_dry_run)
     watched = sum(other.role != "goal" and not other.is_dry_run for other in policy.rules)
     alpha = policy.alpha if rule.role == "goal" else policy.alpha / max(1, watched)
     p_holds, p_fails = _sides(rule, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from assay.online.ab.cells import DAY, TestSums
 from assay.online.ab.unit_columns import UnitColumns
 from assay.online.ab.unit_sums import sum_units
 from assay.online.event_tables import EventTables
-from assay.online.metrics import METRICS, Metric, parse_metric
+from assay.online.metrics import Metric, parse_metric
 from assay.online.units import UNIT, unit_of, unit_table
 from assay.rollout.evidence import FAILED, OPEN, PASSED, OnlineEvidence, StepCheck, design_test
 from assay.rollout.machine import Rollout
@@ -114,24 +115,31 @@ def _own_queries(queries: Table, name: str, arms: Sequence[str], start: datetime
 
 
 def _select_metrics(policy: RolloutPolicy, tables: EventTables) -> list[Metric]:
-    """Return the metrics of the rules; percentiles of latency have no value of each unit and are refused."""
+    """Return the metrics of the rules; percentiles of latency have no value of each unit and are refused.
+
+    Each is named as its rule names it: slo(300) and slo(500) are two metrics.
+    """
     own = read_project_metrics()
-    names = list(dict.fromkeys(rule.metric for rule in policy.rules)) or ["ctr"]
+    names = list(dict.fromkeys(rule.metric for rule in policy.rules))
     metrics = []
     for name in names:
-        if name not in own and name.partition("@")[0].partition("(")[0] not in _KNOWN:
+        metric = own[name].on(tables) if name in own else _find_metric(name)
+        if metric is None:
             continue  # the check says that the events do not have it
-        metric = own[name].on(tables) if name in own else parse_metric(name)
         if metric.quantile is not None:
             raise InputError(
                 f"{name}: expected a metric of each unit in [rollout]; for latency use slo(MILLISECONDS), "
                 "the share of queries within it"
             )
-        metrics.append(metric)
+        metrics.append(replace(metric, name=name))
     return metrics or [parse_metric("ctr")]
 
 
-_KNOWN = {name.partition("@")[0].partition("(")[0] for name in METRICS} | {"ctr", "clicks", "slo"}
+def _find_metric(name: str) -> Metric | None:
+    try:
+        return parse_metric(name)
+    except MeasureError:
+        return None
 
 
 def _active_units(queries: Table, start: datetime, now: datetime) -> dict[str, int]:
