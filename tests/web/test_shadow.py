@@ -23,6 +23,7 @@ def test_a_report_shows_what_the_command_found(client: TestClient) -> None:
     page = client.get(f"/shadow/{NAME}").text
     assert "39 of 40 requests were compared" in page
     assert "The candidate alone failed in 1 requests" in page
+    assert "same first document" in page
     assert "&lt;b&gt;shoes&lt;/b&gt; was not answered" in page
     assert f'href="/rollouts/{NAME}"' in page
     assert client.get(f"/shadow/{NAME}.json").json()["body"]["counts"]["compared"] == 39

@@ -42,6 +42,15 @@ def render_report(report: ShadowReport, style: str) -> str:
     return render_sections("Shadow report", report_sections(report), style)
 
 
+def similarity_label(name: str, k: int) -> str:
+    """Return the words for a similarity of two lists.
+
+    >>> similarity_label("overlap", 10)
+    'overlap@10'
+    """
+    return _NAMES[name].format(k=k)
+
+
 def report_sections(report: ShadowReport) -> list[Section]:
     """Return what was compared, the similarity, latency, failures, measures, and what to look at next."""
     return [
@@ -125,7 +134,7 @@ def _plot(report: ShadowReport) -> IntervalPlot:
     parts = (("candidate with primary", found.candidate, 1), ("primary with itself", found.repeat, 0))
     rows = [
         PlotRow(
-            _NAMES[name].format(k=found.k),
+            similarity_label(name, found.k),
             label,
             (values[name].low, values[name].value, values[name].high),
             c,

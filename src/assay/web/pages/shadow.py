@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from assay.views.shadow import similarity_label
 from assay.web.page import Action, Context, Page, Parameters, View
 from assay.workflows.shadow_pages import StoredShadowReport, read_shadow_page
 
@@ -32,7 +33,7 @@ def _present(context: Context, value: StoredShadowReport, parameters: ShadowPara
         "noise_floor": body.get("noise_floor") or {},
         "differing": body.get("differing") or {},
         "k": body.get("k"),
-        "agreement": _agreement(body.get("agreement") or {}),
+        "agreement": _agreement(body.get("agreement") or {}, int(body.get("k") or 10)),
         "latency": body.get("latency") or {},
         "errors": body.get("errors") or [],
         "failed_alone": body.get("failed_alone") or {},
@@ -46,11 +47,14 @@ def _present(context: Context, value: StoredShadowReport, parameters: ShadowPara
     )
 
 
-def _agreement(agreement: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _agreement(agreement: Mapping[str, Mapping[str, Any]], k: int) -> list[dict[str, Any]]:
     """Return a row for each similarity: the candidate with the primary, and the primary with itself."""
     names = list(agreement.get("candidate") or {})
     return [
-        {"name": name, **{key: (agreement.get(key) or {}).get(name) or {} for key in _ROLES}}
+        {
+            "name": similarity_label(name, k),
+            **{key: (agreement.get(key) or {}).get(name) or {} for key in _ROLES},
+        }
         for name in names
     ]
 
