@@ -17,6 +17,8 @@ EQUAL = np.concatenate([ROWS[:100], np.repeat(ROWS[100:101], 300, axis=0), ROWS[
 REFUSED = [
     ("scann", {"num_leaves": 0}, {}, "num_leaves must be 1 or more, found 0"),
     ("scann", {}, {"leaves_to_search": 0}, "leaves_to_search must be 1 or more, found 0"),
+    ("scann", {"soar_lambda": 1.5}, {}, "soar_lambda needs the metric ip or cosine, found l2"),
+    ("scann", {"overretrieve_factor": 2.0}, {}, "overretrieve_factor needs soar_lambda"),
     ("diskann", {}, {"complexity": 0}, "complexity must be 1 or more, found 0"),
     ("diskann.ssd", {}, {"beam_width": 129}, "beam_width must be 128 or less in DiskANN, found 129"),
     ("ngt", {"edge_size_for_creation": 0}, {}, "edge_size_for_creation must be 1 or more, found 0"),
@@ -41,10 +43,11 @@ def search_engine(
     *,
     rows: Any = ROWS,
     mode: str = "batch",
+    metric: str = "l2",
     folder: Path | None = None,
 ) -> Positions:
     """What an engine finds for the first vectors."""
-    with HostedIndex(engine, build, metric="l2", d=rows.shape[1], folder=folder, timeout=60) as index:
+    with HostedIndex(engine, build, metric=metric, d=rows.shape[1], folder=folder, timeout=60) as index:
         index.build(InMemoryVectors(rows))
         return index.search(InMemoryVectors(rows[:50]), k, search, mode).positions
 
@@ -110,6 +113,18 @@ def test_scann_gives_short_lists_where_its_leaves_hold_too_few(mode: str) -> Non
     assert all(
         (row[n:] == -1).all() and len(set(row[:n])) == n for row, n in zip(positions, lengths, strict=True)
     )
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine"])
+def test_soar_finds_more_in_as_many_leaves_because_vectors_are_in_two(metric: str) -> None:
+    search = {"leaves_to_search": 2, "pre_reorder_num_neighbors": 200}
+    truth = search_engine("scann", {"num_leaves": 20}, search | {"leaves_to_search": 20}, metric=metric)
+    hits = [
+        np.mean([len({*mine} & {*best}) for mine, best in zip(found.tolist(), truth.tolist(), strict=True)])
+        for soar in ({}, {"soar_lambda": 1.5, "overretrieve_factor": 2.0})
+        if (found := search_engine("scann", {"num_leaves": 20, **soar}, search, metric=metric)) is not None
+    ]
+    assert hits[1] > hits[0]
 
 
 def test_the_graph_of_ngt_with_its_links_made_anew_takes_the_place_of_the_grown_one(tmp_path: Path) -> None:

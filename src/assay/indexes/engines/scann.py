@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from scann.scann_ops.py import scann_ops_pybind
 
+from assay.core.errors import InputError
 from assay.core.parameters import Meaning
 from assay.core.vectors import Positions
 from assay.indexes.index import Index, Rows, Setup, pad_positions
@@ -38,6 +39,19 @@ class Tree(Index):
         reorder: Annotated[
             bool, Meaning("whether candidates are compared again with the original vectors")
         ] = True,
+        soar_lambda: Annotated[
+            float | None,
+            Meaning(
+                "how much SOAR, which stores each vector in a second leaf, prefers a leaf whose error is "
+                "orthogonal; ip and cosine only",
+                0,
+                unset="each vector is in one leaf",
+            ),
+        ] = None,
+        overretrieve_factor: Annotated[
+            float | None,
+            Meaning("how many more leaves SOAR looks at before duplicates go", 1, 2, unset="that of ScaNN"),
+        ] = None,
     ) -> None:
         super().__init__(setup)
         require_at_least(1, num_leaves=1 if num_leaves is None else num_leaves)
@@ -51,6 +65,7 @@ class Tree(Index):
             "training_sample_size": training_sample_size,
         }
         self.reorder = reorder
+        self.soar = _soar_options(setup.metric, soar_lambda, overretrieve_factor)
 
     def build(self, vectors: Rows) -> None:
         """Train the partitions and the codes, and quantize the vectors."""
@@ -58,9 +73,8 @@ class Tree(Index):
         measure = "squared_l2" if self.setup.metric == "l2" else "dot_product"
         leaves = self.num_leaves or max(1, isqrt(len(vectors)))
         builder = scann_ops_pybind.builder(vectors, 10, measure).set_n_training_threads(self.setup.threads)
-        builder = builder.tree(leaves, 1, training_sample_size=self.training_sample_size).score_ah(
-            **self.hashing
-        )
+        tree = {"training_sample_size": self.training_sample_size, **self.soar}
+        builder = builder.tree(leaves, 1, **tree).score_ah(**self.hashing)
         self._set_searcher((builder.reorder(100) if self.reorder else builder).build())
 
     def _set_searcher(self, searcher: Any) -> None:
@@ -109,6 +123,20 @@ class Tree(Index):
     def load(self) -> None:
         """Read the index from its files."""
         self._set_searcher(scann_ops_pybind.load_searcher(str(self.setup.folder)))
+
+
+def _soar_options(
+    metric: str, soar_lambda: float | None, overretrieve_factor: float | None
+) -> dict[str, float]:
+    """Return the options of SOAR (Sun et al. 2023), which ScaNN has for the inner product only."""
+    if soar_lambda is None:
+        if overretrieve_factor is not None:
+            raise InputError("overretrieve_factor needs soar_lambda")
+        return {}
+    if metric == "l2":
+        raise InputError("soar_lambda needs the metric ip or cosine, found l2")
+    options = {"soar_lambda": soar_lambda}
+    return options if overretrieve_factor is None else options | {"overretrieve_factor": overretrieve_factor}
 
 
 def _pad_columns(positions: Positions, k: int) -> Positions:
