@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from assay.bench.studies.distribution import RecallDistribution
-from assay.bench.studies.findings import collect_findings, recall_percentile
+from assay.bench.studies.findings import FindingSettings, collect_findings, recall_percentile
 from assay.bench.studies.matched_pairs import match_by_recall
 from assay.bench.studies.scored_trial import ScoredTrial
 from assay.bench.studies.study import Study
@@ -199,7 +199,8 @@ def test_a_histogram_tells_all_but_single_queries(shared: Path) -> None:
 def test_figures_alone_give_what_they_say_and_notes_for_the_rest() -> None:
     values = {"recall": 0.9, "Robustness(delta=0.3)@10": 0.97}
     findings = collect_findings(
-        make_study(trial_with_figures(values), trial_with_figures({"recall": 0.95}, "ScaNN")), delta=0.3
+        make_study(trial_with_figures(values), trial_with_figures({"recall": 0.95}, "ScaNN")),
+        FindingSettings(delta=0.3),
     )
     item, second = findings.trials
     assert item.failure.value == pytest.approx(0.03)
@@ -210,7 +211,7 @@ def test_figures_alone_give_what_they_say_and_notes_for_the_rest() -> None:
     message = " ".join(findings.notes)
     assert "the distribution of recall is not known for any trial" in message
     assert "no comparison at matched recall" in message
-    assert "r² needs 5 configurations or more, but there are 2" in message
+    assert "r² needs 5 configurations or more with a mean recall of 0.7 to 0.95, but there are 2" in message
 
 
 def test_a_shallow_truth_is_noted(sweep_study: Study) -> None:
@@ -237,10 +238,20 @@ def test_findings_are_plain_data(sweep_study: Study) -> None:
         "k",
         "delta",
         "at_most",
+        "recall",
+        "tolerance",
+        "pooling_tolerance",
+        "recall_range",
         "level",
         "trials",
         "matched",
+        "pooled",
         "information",
+        "data_sets",
+        "parameter_studies",
+        "frontiers",
+        "reranking",
+        "advice",
         "failing",
         "notes",
     }

@@ -113,7 +113,7 @@ def test_the_k_of_a_curve_is_of_its_columns_or_of_the_column_k(tmp_path: Path) -
     assert scored_trial.trial.k == 100
     assert scored_trial.trial.reported == {"Robustness(delta=0.3)@100": 0.5, "Robustness(delta=0.3)@10": 0.9}
     with pytest.raises(
-        FormatError, match="robustness at K = 10 and 100: state the K of the row in a column 'k'"
+        FormatError, match="figures at K = 10 and 100: state the K of the row in a column 'k'"
     ):
         figures(tmp_path, "engine,Robustness-0.3@100,Robustness-0.3@10", "annoy,0.5,0.9")
 
@@ -155,8 +155,8 @@ def test_a_row_without_a_figure_is_refused(tmp_path: Path) -> None:
 def test_a_column_that_is_nearly_a_figure_is_refused_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"t\.csv:1: .*; did you mean 'recall' instead of 'recal'\? rename"):
         figures(tmp_path, "engine,recal,qps", "annoy,0.9,5")
-    with pytest.raises(FormatError, match=r"t\.csv:1: .*; did you mean 'recall' instead of 'Recall'\?"):
-        figures(tmp_path, "engine,Recall", "annoy,0.9")
+    with pytest.raises(FormatError, match=r"t\.csv:1: .*; did you mean 'recall' instead of 'Recal'\?"):
+        figures(tmp_path, "engine,Recal", "annoy,0.9")
 
 
 def test_a_curve_that_is_rounded_too_much_tells_no_single_queries(tmp_path: Path) -> None:
@@ -221,3 +221,40 @@ def test_results_with_neighbours_are_not_taken_for_figures(tmp_path: Path) -> No
     pytest.importorskip("h5py")
     with pytest.raises(FormatError, match="contains neighbors, which must be scored against a truth"):
         read_reported_trials(str(ann_benchmarks(tmp_path / "a.hdf5")))
+
+
+@pytest.mark.parametrize("column", ["recall", "Recall", "recall@10", "R@10", "mean_recall", "avg recall@10"])
+def test_recall_is_read_by_every_name(tmp_path: Path, column: str) -> None:
+    [scored_trial] = figures(tmp_path, f"algorithm,parameters,{column},QPS", "annoy,trees=9,0.98,5")
+    assert scored_trial.trial.reported == {"recall": 0.98, "qps": 5}
+    assert ("K is not stated" in scored_trial.trial.note) == ("@" not in column)
+
+
+@pytest.mark.parametrize("column", ["dataset", "scenario", "Dataset"])
+def test_the_data_of_a_row_are_read_by_every_name(tmp_path: Path, column: str) -> None:
+    first, second = figures(tmp_path, f"{column},algorithm,recall", "images,annoy,0.9", "words,annoy,0.9")
+    assert (first.trial.dataset, second.trial.dataset) == ("images", "words")
+    assert not first.trial.search
+
+
+def test_the_measures_of_the_published_comparison_are_read(tmp_path: Path) -> None:
+    """The columns of the tables beside the paper: robustness@δ, AP in percent, percentiles by their rest."""
+    head = "dataset,algorithm,config,recall@10,qps,robustness@0.1,map@10,ndcg@10,mrr@10,tail95,tail999"
+    [one] = figures(tmp_path, head, 'images,faiss_hnsw,"HNSW(M=16, ef=40)",0.9,5,0.98,88.5,9.1,nan,0.4,0')
+    assert one.trial.reported == {
+        "recall": 0.9, "qps": 5, "Robustness(delta=0.1)@10": 0.98, "AP@10": 88.5, "nDCG@10": 9.1,
+        "p5 of recall": 0.4, "p0.1 of recall": 0,
+    }  # fmt: skip
+    assert (one.trial.k, one.trial.search) == (10, {"config": "HNSW(M=16, ef=40)"})
+
+
+def test_figures_that_contradict_each_other_by_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="'recall' and 'recall@10' state the same figure: keep one"):
+        figures(tmp_path, "engine,recall,recall@10", "annoy,0.9,0.9")
+    with pytest.raises(FormatError, match="has a recall at K = 10, but its K is 100"):
+        figures(tmp_path, "engine,k,recall@10", "annoy,100,0.9")
+
+
+def test_parameters_of_one_letter_keep_their_case(tmp_path: Path) -> None:
+    [one] = figures(tmp_path, "engine,M,N,recall", "puck,16,4,0.9")
+    assert (one.trial.search, one.trial.n) == ({"M": 16, "N": 4}, None)

@@ -28,7 +28,7 @@ def test_the_table_of_the_guide_is_chosen_from(tmp_path: Path, capsys: pytest.Ca
 
 def test_the_guide_names_every_option_figure_and_verdict() -> None:
     options = set(re.findall(r"--[a-z]+", parser().format_help())) - {"--help"}
-    assert len(options) == 10
+    assert len(options) == 11
     named = [
         *(f"`{option}" for option in options),
         *(f"`{name}`" for name in (*HIGHER_IS_BETTER, *LOWER_IS_BETTER)),

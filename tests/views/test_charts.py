@@ -14,8 +14,15 @@ from assay.bench.studies.severity import Severity
 from assay.bench.trials import Trial
 from assay.core.errors import MissingExtraError
 from assay.stats.intervals import Estimate
-from assay.views import chart_style, charts
-from assay.views.bench_chart_rows import percentile_rows, plane_rows, ratio_rows, severity_rows
+from assay.views import chart_style, charts, study_charts
+from assay.views.bench_chart_rows import (
+    line_widths,
+    number_rings,
+    percentile_rows,
+    plane_rows,
+    ratio_rows,
+    severity_rows,
+)
 from assay.views.chart_page import PagePart, render_chart_page
 from assay.views.sections import Section
 from tests.browsers import marks as drawn_marks
@@ -39,14 +46,18 @@ def every() -> dict[str, dict[str, Any]]:
         "x_name": "recall",
         "y_name": "qps",
         "best": True,
+        "ring": 0,
     }
+    setting = {"panel": "hnsw", "parameter": "ef", "setting": "M=8", "place": 0, "recall": 0.9, "y_name": "R"}
     return {
         "histogram": charts.histogram([one | bar for one in BOTH]),
-        "curve": charts.curve([one | SPAN | {"delta": d} for one in BOTH for d in (0.1, 0.5, 1.0)]),
+        "curve": charts.curve(
+            [one | SPAN | {"delta": d, "width": 2} for one in BOTH for d in (0.1, 0.5, 1.0)]
+        ),
         "against": charts.against_recall(
             [
-                one | SPAN | {"group": one["engine"], "panel": "Robustness-0.1@10", "recall": 0.9}
-                for one in BOTH
+                one | SPAN | {"group": one["engine"], "panel": "Robustness-0.1@10", "recall": 0.9, "ring": at}
+                for at, one in enumerate(BOTH)
             ]
         ),
         "information": charts.information([{"measure": "AP@10", "r2": 0.99, "n": 5}]),
@@ -60,6 +71,25 @@ def every() -> dict[str, dict[str, Any]]:
             ]
         ),
         "planes": charts.planes([one | plane for one in BOTH]),
+        "heatmap": study_charts.heatmap(
+            [{"measure": "AP", "data": data, "r2": 0.5, "n": 9} for data in ("images", "words")]
+        ),
+        "side by side": study_charts.curves_side_by_side(
+            [
+                one | {"panel": panel, "delta": delta, "value": 1 - delta, "width": 2}
+                for one in BOTH
+                for panel in ("images", "words")
+                for delta in (0.1, 0.5, 1.0)
+            ]
+        ),
+        "parameters": study_charts.parameter_lines([setting | SPAN | {"x": ef} for ef in (10, 100)]),
+        "frontiers": study_charts.frontiers(
+            [
+                one | {"panel": panel, "x": 0.9, "y": 100 * at + 100, "ring": 0}
+                for at, one in enumerate(BOTH)
+                for panel in ("mean recall", "robustness-0.1")
+            ]
+        ),
         "percentiles": charts.percentiles([one | SPAN | {"percentile": "1 %"} for one in BOTH]),
         "difficulty": charts.difficulty(
             [
@@ -111,7 +141,9 @@ def test_text_has_the_colour_of_the_page_so_that_dark_and_print_are_legible() ->
         assert config["background"] == "transparent"
 
 
-@pytest.mark.parametrize("name", ["curve", "against", "planes", "percentiles", "difficulty"])
+@pytest.mark.parametrize(
+    "name", ["curve", "against", "planes", "side by side", "frontiers", "percentiles", "difficulty"]
+)
 def test_families_differ_in_more_than_colour(name: str) -> None:
     channels = values(every()[name], "shape", "strokeDash")
     scales = [channel["scale"] for channel in channels if isinstance(channel, dict) and "scale" in channel]
@@ -196,3 +228,26 @@ def test_the_shares_of_a_severity_add_up_and_its_interval_ends_where_the_last_ba
     assert [row["share"] for row in made] == pytest.approx([0.3, 0.3, 0, 0, 0.4])
     assert made[-1]["band"] == "beyond 100"
     assert (made[-1]["low"], made[-1]["high"]) == pytest.approx((0.4, 0.7))
+
+
+def test_an_engine_has_the_same_colour_in_every_report() -> None:
+    paper = chart_style.engine_colours(["HNSW", "DiskANN", "Zilliz", "IVFFlat", "ScaNN", "Puck"])
+    assert len(set(paper.values())) == 6
+    alone = chart_style.engine_colours(["scann", "faiss.ivfflat"])
+    assert (alone["scann"], alone["faiss.ivfflat"]) == (paper["ScaNN"], paper["IVFFlat"])
+
+
+def test_two_engines_of_one_colour_are_told_apart_where_both_are() -> None:
+    colours = chart_style.engine_colours(["faiss.hnsw", "milvus.hnsw"])
+    assert len(set(colours.values())) == 2
+
+
+def test_marks_of_two_engines_at_one_place_are_a_point_and_a_ring() -> None:
+    rows = [
+        {"engine": engine, "panel": "a", "x": 0.90001, "y": 0.5} for engine in ("hnsw", "ivf", "hnsw")
+    ] + [{"engine": "ivf", "panel": "b", "x": 0.9, "y": 0.5}]
+    assert [row["ring"] for row in number_rings(rows, "x", "y")] == [0, 1, 0, 0]
+
+
+def test_a_line_that_another_covers_is_wider() -> None:
+    assert line_widths([[1.0, 0.5], [1.0, 0.5], [1.0, 0.4], [1.0001, 0.5]]) == [8.0, 5.0, 2.0, 2.0]

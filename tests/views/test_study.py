@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.bench.studies.findings import collect_findings
+from assay.bench.studies.findings import FindingSettings, collect_findings
 from assay.bench.studies.scored_trial import ScoredTrial
 from assay.bench.studies.study import Study
 from assay.views.sections import WIDTH, Section, render_sections
@@ -36,7 +36,9 @@ def measured() -> Study:
 
 
 def by_title(found: Study, style: str = "md", **more: Any) -> dict[str, Section]:
-    return {one.title: one for one in finding_sections(collect_findings(found, **more), style)}
+    return {
+        one.title: one for one in finding_sections(collect_findings(found, FindingSettings(**more)), style)
+    }
 
 
 def test_each_question_has_a_table() -> None:
@@ -45,11 +47,16 @@ def test_each_question_has_a_table() -> None:
         "Behind the mean",
         "Robustness-δ@10",
         "At the same mean recall",
+        "Families at the same mean recall",
         "How bad failures are",
         "What makes queries hard: rank correlation with recall",
         "The share below 0.1 in the quarters with the lowest and the highest values",
         "Which queries have recall below 0.1",
         "Which measures say more than the mean",
+        "hnswlib by ef",
+        "faiss.ivfflat by nprobe",
+        "Which family serves which δ",
+        "What else could raise the tail",
         "Notes",
     ]
     assert all(len(row) == len(one.head) for one in found.values() for row in one.rows)
@@ -152,7 +159,7 @@ def test_long_labels_are_cut_in_the_middle_so_that_lines_fit() -> None:
         for at in range(3)
     ]
     other = trial_with_histogram([1, *[8] * 8, 34, 900], "ScaNN")
-    found = collect_findings(make_study(*several, other), delta=0.5)
+    found = collect_findings(make_study(*several, other), FindingSettings(delta=0.5))
     shown = render_sections("x", finding_sections(found), "table")
     tables = [line for line in shown.splitlines() if not line.startswith(("-", " "))]
     assert max(map(display_width, tables)) <= WIDTH

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from assay.core.errors import InputError
 from assay.measures import parse
 from assay.stats.intervals import Estimate
 
 DELTAS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+DEFAULT_DELTA = 0.9  # of robustness in tables
 KEYS = {"request": "asking"}  # keys of plain data that differ from the name of the field
 
 
@@ -120,6 +122,19 @@ def robustness_name(delta: float, k: int) -> str:
     'Robustness(delta=0.9)@10'
     """
     return str(parse(f"Robustness-{delta:g}@{k}"))
+
+
+def with_delta(delta: float | None) -> tuple[float, ...]:
+    """Return the δ of every trial with another, in ascending order; a δ that no query can miss is refused.
+
+    >>> with_delta(0.25)
+    (0.1, 0.25, 0.3, 0.5, 0.7, 0.9, 1.0)
+    """
+    if delta is None:
+        return DELTAS
+    if not 0 < delta <= 1:
+        raise InputError(f"--delta: expected a recall above 0, at most 1, found {delta:g}")
+    return tuple(sorted({*DELTAS, delta}))
 
 
 def to_dict(trial: Trial) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.bench.imported import READERS
 from assay.bench.sweeps.sweep import Sweep
+from assay.bench.trials import DEFAULT_DELTA
 from assay.cli import print_notes
 from assay.cli.bench_report import add_report_options, report
 from assay.cli.live_table import LiveTable
@@ -16,7 +17,7 @@ from assay.cli.output import show_result
 from assay.cli.parsers import Subcommand, add_format, add_subcommands, make_group, run_subcommand
 from assay.cli.progress import note_when_interrupted
 from assay.cli.saving import add_saving, print_saved, save_request
-from assay.cli.select import add_scoring
+from assay.cli.select import add_delta, add_scoring
 from assay.cli.truth_progress import TruthProgressLine
 from assay.core.vectors import METRICS
 from assay.views.engines import STYLES, render_engines, render_parameters
@@ -24,7 +25,13 @@ from assay.views.trials import FORMATS, render_trials
 from assay.views.truth import describe_easy_queries
 from assay.workflows.bench import DEFAULT_FOLDER, BenchRequest, BenchResult, bench, save_trials
 from assay.workflows.engines import EnginesRequest, list_engines
-from assay.workflows.trials import ImportResultsRequest, ShowTrialsRequest, import_results, show_trials
+from assay.workflows.trials import (
+    ImportResultsRequest,
+    ShowTrialsRequest,
+    TrialsResult,
+    import_results,
+    show_trials,
+)
 
 _EXAMPLES = """examples:
   assay bench bench.toml
@@ -41,6 +48,7 @@ A finished trial is never run twice: run the same command again after an interru
 
 exit codes: 0 done; 1 a trial failed; 2 wrong use or bad input; 130 interrupted, finished trials are stored
 """
+_DELTA_HELP = f"show robustness at this δ, the share of queries with such a recall (default: {DEFAULT_DELTA})"
 _MEASURE_OPTIONS = (
     "file", "out", "base", "queries", "truth", "metric", "k", "limit", "repetitions", "warmup", "threads",
     "memory", "timeout",
@@ -129,6 +137,7 @@ def _add_run_options(part: argparse.ArgumentParser) -> None:
     part.add_argument("--clients", type=int, metavar="N", help="concurrent clients (default: 1)")
     part.add_argument("--seconds", type=float, metavar="S", help="length of an open loop (default: 10)")
     add_pass_options(part)
+    add_delta(part, _DELTA_HELP)
     add_saving(part, with_files=False, with_texts=False)
     part.add_argument("--retry", action="store_true", help="run failed trials again")
     part.add_argument(
@@ -152,12 +161,13 @@ def _run(arguments: argparse.Namespace) -> int:
         objective=arguments.objective,
         clients=arguments.clients,
         seconds=arguments.seconds,
+        delta=arguments.delta,
         retry=arguments.retry,
         keep_indexes=arguments.keep_indexes,
         **measure_options(arguments),
     )
     result = _measure(request)
-    show_result(result, arguments.format, lambda style: render_trials(result.trials, style, result.metadata))
+    show_result(result, arguments.format, lambda style: _render(result, style, arguments.delta))
     _print_summary(result)
     if saving:
         print_saved(save_trials(saving, result))
@@ -199,16 +209,24 @@ def _add_show_options(part: argparse.ArgumentParser) -> None:
         help=f"folder of a sweep (default: {DEFAULT_FOLDER})",
     )
     add_scoring(part)
+    add_delta(part, _DELTA_HELP)
     add_format(part, FORMATS)
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    request = ShowTrialsRequest(folder=arguments.folder, k=arguments.k, ties=arguments.ties)
+    request = ShowTrialsRequest(
+        folder=arguments.folder, k=arguments.k, ties=arguments.ties, delta=arguments.delta
+    )
     result = show_trials(request)
     if not result.trials:
         print(f"{arguments.folder} holds no trials yet", file=sys.stderr)
-    show_result(result, arguments.format, lambda style: render_trials(result.trials, style, result.metadata))
+    show_result(result, arguments.format, lambda style: _render(result, style, arguments.delta))
     return 0
+
+
+def _render(result: BenchResult | TrialsResult, style: str, delta: float | None) -> str:
+    """Trials with robustness at the δ that was asked for."""
+    return render_trials(result.trials, style, result.metadata, delta or DEFAULT_DELTA)
 
 
 def _add_import_options(part: argparse.ArgumentParser) -> None:

@@ -48,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--objective", default="qps", metavar="FIGURE", help="figure to optimize (default: qps)"
     )
+    add_delta(parser, "the δ of the figure robustness, which is shown for each trial")
     parser.add_argument(
         "--delta-from",
         metavar="STUDY",
@@ -83,6 +84,16 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-k", type=int, metavar="K", help="score hits among the first K (default: that of the last sweep)"
     )
+    add_ties(parser)
+
+
+def add_delta(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """Add the option of the δ of robustness."""
+    parser.add_argument("--delta", type=float, metavar="D", help=help_text)
+
+
+def add_ties(parser: argparse.ArgumentParser) -> None:
+    """Add the option of what counts as a hit."""
     parser.add_argument(
         "--ties", choices=POLICIES, help="what counts as a hit (default: that of the last sweep)"
     )
@@ -101,7 +112,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     """Choose an index; the result is the exit code."""
     names = ("trials", "objective", "price", "mode", "k", "ties", "confirm", "seed", "tradeoff", "data")
-    options = {name: getattr(arguments, name) for name in (*names, "delta_from")}
+    options = {name: getattr(arguments, name) for name in (*names, "delta", "delta_from")}
     result = select(SelectRequest(floors=arguments.floor, **options))
     if result.is_without_vectors:
         print(

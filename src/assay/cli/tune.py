@@ -12,6 +12,7 @@ from assay.cli.bench import add_data_options, add_pass_options, measure_options
 from assay.cli.output import show_result
 from assay.cli.parsers import add_format, make_parser
 from assay.cli.progress import note_when_interrupted
+from assay.cli.select import add_delta
 from assay.cli.truth_progress import TruthProgressLine
 from assay.views.truth import describe_easy_queries
 from assay.views.tuning import FORMATS, describe_attempt, render_tuning
@@ -64,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
         "--price", type=float, metavar="P", help="price of an hour of the machine, for the cost"
     )
     parser.add_argument("--mode", choices=MODES, help="how queries are sent (default: single)")
+    add_delta(parser, "the δ of the figure robustness, which is shown for each configuration")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the sampling (default: 0)")
     add_pass_options(parser)
     add_format(parser, FORMATS)
@@ -72,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
 
 def command(arguments: argparse.Namespace) -> int:
     """Search for the best configuration; the result is the exit code."""
-    names = ("objective", "budget", "seconds", "price", "mode", "seed")
+    names = ("objective", "budget", "seconds", "price", "mode", "seed", "delta")
     options = {name: getattr(arguments, name) for name in names}
     request = TuneRequest(floors=arguments.floor, **options, **measure_options(arguments))
     progress = TruthProgressLine()

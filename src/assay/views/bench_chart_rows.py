@@ -16,7 +16,8 @@ from assay.bench.trials import label
 from assay.stats.intervals import Estimate
 from assay.views.numbers import NO_VALUE
 
-DELTAS = (0.1, 0.5, 0.9)
+DELTAS = (0.1, 0.3, 0.5, 0.7, 0.9)
+_SAME_PLACE = 3  # decimals of two marks that cover each other
 PERCENTILES = (0.1, 1, 5, 10, 25, 50)
 FEATURES = {
     "relative_contrast": "relative contrast (low is hard)",
@@ -41,6 +42,24 @@ def identity_columns(result: ScoredTrial, colours: Colours) -> dict[str, Any]:
     }
 
 
+def number_rings(rows: Rows, x: str, y: str) -> Rows:
+    """The rows with how many engines before have a mark at the same place of the same panel."""
+    engines: dict[tuple[Any, ...], list[str]] = {}
+    for row in rows:
+        place = (row.get("panel"), *(float(f"{row[axis]:.{_SAME_PLACE}g}") for axis in (x, y)))
+        here = engines.setdefault(place, [])
+        if row["engine"] not in here:
+            here.append(row["engine"])
+        row["ring"] = here.index(row["engine"])
+    return rows
+
+
+def line_widths(curves: Sequence[Sequence[float | None]]) -> list[float]:
+    """The width of each line, wider for each line after it that covers it."""
+    rounded = [[None if value is None else round(value, _SAME_PLACE) for value in curve] for curve in curves]
+    return [2.0 + 3.0 * rounded[at + 1 :].count(curve) for at, curve in enumerate(rounded)]
+
+
 def histogram_rows(observed: Sequence[ScoredTrial], colours: Colours) -> Rows:
     """One row for each recall that a query can have."""
     rows: Rows = []
@@ -55,24 +74,27 @@ def histogram_rows(observed: Sequence[ScoredTrial], colours: Colours) -> Rows:
 
 def curve_rows(curves: Sequence[tuple[ScoredTrial, Curve]], colours: Colours) -> Rows:
     """One row for each δ."""
+    widths = line_widths([[reached.value for _, reached in curve] for _, curve in curves])
     return [
-        {**identity_columns(result, colours), "delta": delta, **_value_and_bounds(reached)}
-        for result, curve in curves
+        {**identity_columns(result, colours), "delta": delta, **_value_and_bounds(reached), "width": width}
+        for (result, curve), width in zip(curves, widths, strict=True)
         for delta, reached in curve
     ]
 
 
-def recall_rows(observed: Sequence[ScoredTrial], colours: Colours, k: int) -> Rows:
+def recall_rows(
+    observed: Sequence[ScoredTrial], colours: Colours, k: int, deltas: Sequence[float] = DELTAS
+) -> Rows:
     """One row for each configuration and δ."""
     rows: Rows = []
-    for delta in DELTAS:
+    for delta in deltas:
         for result in observed:
             reached = result.robustness(delta)
             if reached.value is not None:
                 group = label(result.trial.engine, result.trial.build, {})
                 place = {"group": group, "panel": f"Robustness-{delta:g}@{k}", "recall": result.recall.value}
                 rows.append({**identity_columns(result, colours), **place, **_value_and_bounds(reached)})
-    return rows
+    return number_rings(rows, "recall", "value")
 
 
 def percentile_rows(observed: Sequence[ScoredTrial], colours: Colours) -> Rows:
@@ -135,7 +157,7 @@ def severity_rows(severities: Sequence[tuple[ScoredTrial, Severity]]) -> Rows:
 def plane_rows(planes: Sequence[TradeoffPlane], observed: Sequence[ScoredTrial], colours: Colours) -> Rows:
     """One row for each configuration that reaches the floor of a plane."""
     by_key = {result.trial.key: result for result in observed}
-    return [
+    rows = [
         {
             **identity_columns(by_key[point.key], colours),
             "panel": describe_floor(plane),
@@ -148,6 +170,7 @@ def plane_rows(planes: Sequence[TradeoffPlane], observed: Sequence[ScoredTrial],
         for plane in planes
         for point in plane.points
     ]
+    return number_rings(rows, "x", "y")
 
 
 def describe_floor(plane: TradeoffPlane) -> str:

@@ -6,32 +6,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from assay.bench.selection.tradeoff import TradeoffPlane, tradeoff_planes
+from assay.bench.selection.tradeoff import TradeoffPlane
 from assay.bench.studies.families import FAMILIES, FailureRatio, failure_ratio, family_of_trial
 from assay.bench.studies.findings import StudyFindings, TrialFindings, recall_percentile
-from assay.bench.studies.matched_pairs import RECALL_TOLERANCE, MatchedPair
+from assay.bench.studies.matched_pairs import MatchedPair
 from assay.bench.studies.scored_trial import ScoredTrial
+from assay.bench.studies.side_by_side import CURVE_TOLERANCE, nearest_by_engine
 from assay.bench.studies.study import Study
 from assay.bench.trials import robustness_name
 from assay.views import bench_chart_rows as rows
 from assay.views import charts
+from assay.views.bench_comparison_charts import comparison_parts
+from assay.views.bench_summary import pooled_sentences
 from assay.views.chart_page import PagePart
-from assay.views.chart_style import COLOURS
+from assay.views.chart_style import engine_colours
 from assay.views.numbers import NO_VALUE, format_bounds, format_estimate, format_ratio
 from assay.views.sections import Section
 
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 _MAX_PANELS = 12  # of ratios; all pairs are in the table
-_RECALL_TOLERANCE = 0.05  # distance from the target within which mean recalls count as the same
 
 
 @dataclass(frozen=True)
 class ReportData:
-    """The data of a report: trials, findings, and the mean recall at which trials are compared."""
+    """The data of a report: trials, findings, and the planes of the trade-off."""
 
     study: Study
     findings: StudyFindings
-    recall: float = 0.9
+    planes: Sequence[TradeoffPlane] = ()
+
+    @property
+    def recall(self) -> float:
+        """The mean recall at which trials are compared."""
+        return self.findings.recall
 
     @cached_property
     def by_key(self) -> dict[str, ScoredTrial]:
@@ -52,28 +59,18 @@ class ReportData:
     def compared_recall(self) -> float:
         """The mean recall to compare at: that of the first matched pair if it is near the target."""
         levels = (sum(recall.value or 0.0 for recall in pair.recalls) / 2 for pair in self.pairs[:1])
-        return next((level for level in levels if abs(level - self.recall) <= _RECALL_TOLERANCE), self.recall)
+        return next((level for level in levels if abs(level - self.recall) <= CURVE_TOLERANCE), self.recall)
 
     @cached_property
     def results_near_target(self) -> list[ScoredTrial]:
         """For each engine and family the configuration with the nearest mean recall within the tolerance."""
-        nearest: dict[tuple[str, str], ScoredTrial] = {}
-        for result in sorted(self.by_key.values(), key=self._recall_distance):
-            if (
-                family_of_trial(result.trial) != "exact"
-                and self._recall_distance(result) <= _RECALL_TOLERANCE
-            ):
-                nearest.setdefault((result.trial.engine, family_of_trial(result.trial)), result)
-        return sorted(nearest.values(), key=_sort_key)
-
-    def _recall_distance(self, result: ScoredTrial) -> float:
-        return abs((result.recall.value or 0.0) - self.compared_recall)
+        return nearest_by_engine(list(self.by_key.values()), self.compared_recall)
 
     @cached_property
     def colours(self) -> dict[str, str]:
         """A colour for each engine."""
-        engines = dict.fromkeys(result.trial.engine for result in self.by_key.values())
-        return {engine: COLOURS[at % len(COLOURS)] for at, engine in enumerate(engines)}
+        others = (curve.engine for data_set in self.findings.data_sets for curve in data_set.curves)
+        return engine_colours([*(result.trial.engine for result in self.by_key.values()), *others])
 
     def finding(self, result: ScoredTrial) -> TrialFindings:
         """The finding of a trial."""
@@ -99,6 +96,7 @@ def chart_parts(data: ReportData) -> list[PagePart]:
         _distribution(data),
         _against_recall(data),
         _information(data),
+        *comparison_parts(data.findings, data.colours),
         _ratios(data),
         _severity(data),
         _tradeoff(data),
@@ -113,7 +111,7 @@ def _distribution(data: ReportData) -> PagePart | None:
     if not data.results_near_target:
         if not data.by_key:
             return None
-        message = f"no configuration has a mean recall within {_RECALL_TOLERANCE:g} of {data.recall:g}"
+        message = f"no configuration has a mean recall within {CURVE_TOLERANCE:g} of {data.recall:g}"
         return PagePart(Section(title, [f"{message}, so none is shown: choose another recall with --recall"]))
     curves = [(result, curve) for result in data.results_near_target if (curve := data.finding(result).curve)]
     if not curves:
@@ -134,7 +132,7 @@ def _unmatched_note(data: ReportData) -> list[str]:
     return [
         f"Their mean recalls differ by up to {difference:.3f}, and a higher recall means fewer failures: "
         "measure them at the same one (assay bench --recall)."
-    ] * (difference > RECALL_TOLERANCE)
+    ] * (difference > data.findings.tolerance)
 
 
 def _describe_curve_ends(curves: Sequence[tuple[ScoredTrial, rows.Curve]]) -> list[str]:
@@ -159,7 +157,8 @@ def _describe_curve_ends(curves: Sequence[tuple[ScoredTrial, rows.Curve]]) -> li
 
 
 def _against_recall(data: ReportData) -> PagePart | None:
-    recall_rows = rows.recall_rows(list(data.by_key.values()), data.colours, data.findings.k)
+    deltas = sorted({*rows.DELTAS, data.findings.delta})
+    recall_rows = rows.recall_rows(list(data.by_key.values()), data.colours, data.findings.k, deltas)
     if not recall_rows:
         return None
     r2 = {
@@ -167,7 +166,7 @@ def _against_recall(data: ReportData) -> PagePart | None:
         for information in data.findings.information
         if information.r2 is not None
     }
-    names = (robustness_name(delta, data.findings.k) for delta in rows.DELTAS)
+    names = (robustness_name(delta, data.findings.k) for delta in deltas)
     text = ", ".join(f"{r2[name]:.2f} for {name}" for name in names if name in r2)
     lines = [f"r² with the mean recall is {text}."] * bool(text)
     head = (
@@ -206,6 +205,7 @@ def _ratios(data: ReportData) -> PagePart | None:
         for pair, ratios in ratios_by_pair.items()
     ]
     note = "How many times as often the first index fails as the second, at the same mean recall."
+    lines = [*pooled_sentences(data.findings), *lines]
     remaining = len(pairs) - len(ratios_by_pair)
     lines += [f"{remaining} more pairs of engines are in the table below."] * bool(remaining)
     return PagePart(
@@ -268,7 +268,7 @@ def _severity(data: ReportData) -> PagePart | None:
 
 def _tradeoff(data: ReportData) -> PagePart | None:
     results = list(data.by_key.values())
-    planes = [p for p in tradeoff_planes(results, data.findings.delta, {"recall": data.recall}) if p.points]
+    planes = [plane for plane in data.planes if plane.points]
     if not planes:
         return None
     lines = [_describe_front(plane, len(results)) for plane in planes]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from assay.bench.studies.findings import StudyFindings
 from assay.bench.studies.study import Study
 from assay.bench.trials import Trial
 from assay.views.bench_charts import ReportData, chart_parts
+from assay.views.bench_summary import summary_section
 from assay.views.chart_page import PagePart, render_chart_page
 from assay.views.sections import Section, render_sections
 from assay.views.study import finding_sections
@@ -22,10 +22,9 @@ _REUSE_NOTE = (
 )
 
 
-def render_bench_report(
-    study: Study, findings: StudyFindings, commands: Sequence[str], style: str, recall: float = 0.9
-) -> str:
-    """A report in one of the formats; `commands` reproduce it."""
+def render_bench_report(data: ReportData, commands: Sequence[str], style: str) -> str:
+    """A report in one of the formats, the verdict first; `commands` reproduce it."""
+    study = data.study
     reproduction = Section(
         "How to reproduce this",
         [_REUSE_NOTE] * bool(study.metadata),
@@ -33,18 +32,20 @@ def render_bench_report(
         [[command] for command in commands],
     )
     ordered = sort_trials([result.trial for result in study.scored_trials])
-    trials = trial_sections(ordered, narrow=style == "table", metadata=study.metadata)
-    tables = [*finding_sections(findings, style), *trials]
-    if style == "table":
-        return render_sections(
-            TITLE, [wrap_second_column(_data_section(study)), *tables, reproduction], style
-        )
-    if style in ("md", "latex"):
-        return render_sections(TITLE, [_data_section(study), *tables, reproduction], style)
+    trials = trial_sections(
+        ordered, narrow=style == "table", metadata=study.metadata, delta=data.findings.delta
+    )
+    tables = [*finding_sections(data.findings, style), *trials]
+    summary = summary_section(data.findings)
+    if style != "html":
+        facts = _data_section(study)
+        facts = wrap_second_column(facts) if style == "table" else facts
+        return render_sections(TITLE, [summary, facts, *tables, reproduction], style)
     parts = [
+        PagePart(summary),
         PagePart(_data_section(study)),
-        *chart_parts(ReportData(study, findings, recall)),
-        *map(PagePart, tables),
+        *chart_parts(data),
+        *(PagePart(table, folded=True) for table in tables),
         PagePart(Section(reproduction.title, reproduction.notes), code="\n".join(commands)),
     ]
     return render_chart_page(

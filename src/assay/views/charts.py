@@ -48,7 +48,7 @@ def histogram(rows: Sequence[Row]) -> ChartSpec:
         )
     panels = alt.layer(*layers).properties(width=285, height=170)
     lines = {"labelExpr": "split(datum.label, ' / ')", "labelLimit": 290}
-    return chart_spec(panels.facet(facet=panel_by("configuration", rows, **lines), columns=3))
+    return chart_spec(own_axes(panels.facet(facet=panel_by("configuration", rows, **lines), columns=3)))
 
 
 def curve(rows: Sequence[Row]) -> ChartSpec:
@@ -58,7 +58,7 @@ def curve(rows: Sequence[Row]) -> ChartSpec:
     """
     low = [row for row in rows if row["delta"] <= 0.5]
     zoomed = [_bands(low, "the hardest queries: δ up to 0.5")] * bool(low)
-    return chart_spec(load_altair().hconcat(_bands(rows, "every δ"), *zoomed))
+    return chart_spec(load_altair().concat(_bands(rows, "every δ"), *zoomed, columns=2))
 
 
 def _bands(rows: Sequence[Row], title: str) -> Any:
@@ -69,12 +69,37 @@ def _bands(rows: Sequence[Row], title: str) -> Any:
     )
     share = alt.Y("low:Q", title="share of queries that reach it", scale=alt.Scale(zero=False))
     band = base.mark_area(opacity=0.2).encode(y=share, y2="high:Q")
-    line = base.mark_line().encode(y="value:Q", strokeDash=dash_by_family(rows))
+    line = base.mark_line().encode(
+        y="value:Q", strokeDash=dash_by_family(rows), strokeWidth=alt.StrokeWidth("width:Q", scale=None)
+    )
     size = 30 if len(unique_values("delta", rows)) <= 20 else 0
     point = base.mark_point(filled=True, size=size, opacity=1).encode(
         y="value:Q", tooltip=tooltips("configuration:N", "family:N", "delta:Q", "value", "low", "high")
     )
-    return alt.layer(band, line, point).properties(width=420, height=260, title=title)
+    return alt.layer(band, line, point).properties(width=400, height=260, title=title)
+
+
+def own_axes(faceted: Any) -> Any:
+    """Panels that have both axes each, so that none must be read against another."""
+    return faceted.resolve_axis(x="independent", y="independent")
+
+
+def points_and_rings(marks: Any, rows: Sequence[Row], is_faint: str = "false") -> list[Any]:
+    """Points, and around them a ring for each other point at the same place.
+
+    Rows: ring, 0 for the first of the points at one place, and counted from there. `is_faint` is the test of
+    rows that step back.
+    """
+    alt = load_altair()
+    faint = alt.value(0.45)
+    shown = alt.when("datum.ring > 0").then(alt.value(0)).when(is_faint).then(faint).otherwise(alt.value(1))
+    points = marks.mark_point(filled=True, size=55).encode(opacity=shown)
+    if not any(row["ring"] for row in rows):
+        return [points]
+    shown = alt.when("datum.ring === 0").then(alt.value(0)).when(is_faint).then(faint).otherwise(alt.value(1))
+    size = alt.Size("ring:Q", scale=alt.Scale(domain=[0, 4], range=[55, 800]), legend=None)
+    rings = marks.mark_point(filled=False, strokeWidth=2).encode(size=size, opacity=shown)
+    return [rings, points]
 
 
 def against_recall(rows: Sequence[Row]) -> ChartSpec:
@@ -91,14 +116,15 @@ def against_recall(rows: Sequence[Row]) -> ChartSpec:
         y=alt.Y("low:Q", title="share of queries"), y2="high:Q"
     )
     line = base.mark_line(strokeWidth=1, strokeOpacity=0.5).encode(y="value:Q", detail="group:N")
-    point = base.mark_point(size=55, filled=True, opacity=1).encode(
+    marks = base.encode(
         y=alt.Y("value:Q", scale=alt.Scale(zero=False)),
         shape=shape_by_family(rows),
         tooltip=tooltips("configuration:N", "family:N", "recall", "value", "low", "high"),
     )
-    panels = alt.layer(whisker, line, point).properties(width=260, height=240)
-    faceted = panels.facet(column=panel_by("panel", rows))
-    return chart_spec(faceted.resolve_scale(y="independent"))
+    layers = [whisker, line, *points_and_rings(marks, rows)]
+    panels = alt.layer(*layers).properties(width=250, height=220)
+    faceted = panels.facet(facet=panel_by("panel", rows), columns=3)
+    return chart_spec(own_axes(faceted).resolve_scale(y="independent"))
 
 
 def information(rows: Sequence[Row]) -> ChartSpec:
@@ -143,7 +169,7 @@ def ratios(rows: Sequence[Row]) -> ChartSpec:
     )
     panels = alt.layer(equal_line, span, point).properties(width=260, height=alt.Step(26))
     lines = {"labelExpr": "split(replace(datum.label, ' over ', '|over '), '|')"}
-    return chart_spec(panels.facet(facet=panel_by("pair", rows, **lines), columns=3))
+    return chart_spec(own_axes(panels.facet(facet=panel_by("pair", rows, **lines), columns=3)))
 
 
 def severity(rows: Sequence[Row]) -> ChartSpec:
@@ -196,37 +222,41 @@ def planes(rows: Sequence[Row]) -> ChartSpec:
     for panel_title in unique_values("panel", rows):
         panel_rows = [row for row in rows if row["panel"] == panel_title]
         panels.append(_plane(panel_rows, panel_title, rows))
-    return chart_spec(alt.hconcat(*panels).resolve_scale(color="shared", shape="shared"))
+    return chart_spec(alt.concat(*panels, columns=2).resolve_scale(color="shared", shape="shared"))
 
 
 def _plane(rows: Sequence[Row], title: str, all_rows: Sequence[Row]) -> Any:
     alt = load_altair()
     names = [rows[0]["x_name"], rows[0]["y_name"]]
-    x, y = ({"title": name, **_axis(rows, axis)} for name, axis in zip(names, "xy", strict=True))
+    x, y = (
+        {"title": name, **value_axis([row[axis] for row in rows])}
+        for name, axis in zip(names, "xy", strict=True)
+    )
     base = new_chart(rows).encode(x=alt.X("x:Q", **x), y=alt.Y("y:Q", **y))
     front = (
         base.mark_line(strokeWidth=1, strokeDash=[4, 3], color="currentColor", opacity=0.6)
         .transform_filter("datum.best")
         .encode(order="x:Q")
     )
-    point = base.mark_point(filled=True, size=60).encode(
+    marks = base.encode(
         color=colour_by("engine", all_rows),
         shape=shape_by_family(all_rows),
-        opacity=alt.condition("datum.best", alt.value(1), alt.value(0.45)),
         tooltip=tooltips(
             "configuration:N",
             "family:N",
             *(alt.Tooltip(f"{a}:Q", title=n, format=".4~g") for a, n in zip("xy", names, strict=True)),
         ),
     )
-    return alt.layer(front, point).properties(width=260, height=240, title=title)
+    layers = [front, *points_and_rings(marks, all_rows, "!datum.best")]
+    return alt.layer(*layers).properties(width=300, height=220, title=title)
 
 
-def _axis(rows: Sequence[Row], axis: str) -> dict[str, Any]:
+def value_axis(values: Sequence[float]) -> dict[str, Any]:
     """The scale of an axis: logarithmic if the largest value is many times the smallest."""
-    alt, values = load_altair(), [row[axis] for row in rows]
+    alt = load_altair()
     if min(values) > 0 and max(values) > 5 * min(values):
-        return {"scale": alt.Scale(type="log"), "axis": alt.Axis(format="~s", tickCount=4)}
+        scale = alt.Scale(type="log", nice=False, padding=8)
+        return {"scale": scale, "axis": alt.Axis(format="~s", tickCount=4)}
     return {"scale": alt.Scale(zero=False), "axis": alt.Axis(tickCount=4)}
 
 
@@ -271,4 +301,4 @@ def difficulty(rows: Sequence[Row]) -> ChartSpec:
         ),
     )
     panels = alt.layer(span, line, point).properties(width=215, height=200)
-    return chart_spec(panels.facet(facet=panel_by("feature", rows), columns=4))
+    return chart_spec(own_axes(panels.facet(facet=panel_by("feature", rows), columns=3)))

@@ -10,8 +10,16 @@ from assay.bench.studies.findings import PERCENTILES, StudyFindings, TrialFindin
 from assay.bench.studies.matched_pairs import MatchedPair
 from assay.bench.studies.recall_correlation import DELTAS
 from assay.stats.intervals import Estimate
+from assay.views.bench_summary import advice_sections
 from assay.views.numbers import NO_VALUE, format_estimate, format_p, format_ratio
 from assay.views.sections import Section
+from assay.views.study_comparisons import (
+    data_set_sections,
+    frontier_section,
+    parameter_sections,
+    pooled_section,
+    reranking_section,
+)
 from assay.views.terminal_tables import drop_empty_columns, fit_to_terminal
 
 _QUERIES_SHOWN = 10  # query numbers in a row
@@ -22,7 +30,8 @@ def finding_sections(findings: StudyFindings, style: str = "table") -> list[Sect
     tables = [drop_empty_columns(*table) for table in _tables(findings)]
     if style == "table":
         tables = list(map(fit_to_terminal, tables))
-    return [*(table for table in tables if table.rows), Section("Notes", findings.notes)]
+    tables = [table for table in tables if table.rows]
+    return [*tables, Section("Notes", findings.notes)]
 
 
 def _tables(findings: StudyFindings) -> list[tuple[Section, int]]:
@@ -31,11 +40,17 @@ def _tables(findings: StudyFindings) -> list[tuple[Section, int]]:
         (_spread(findings), 2),
         (_curves(findings), 1),
         (_matched_pairs(findings), 2),
+        (pooled_section(findings), 4),
         (_severity(findings), 1),
+        (reranking_section(findings), 1),
         (_correlations(findings), 1),
         (_quarters(findings), 2),
         (_failing(findings), 1),
         (_information(findings), 1),
+        *((section, 1) for section in data_set_sections(findings)),
+        *((section, 2) for section in parameter_sections(findings)),
+        (frontier_section(findings), 2),
+        *((section, 2) for section in advice_sections(findings)),
     ]
 
 

@@ -9,7 +9,15 @@ from typing import Any
 from assay.bench.studies.robustness_columns import published_distribution
 from assay.bench.studies.scored_trial import ScoredTrial
 from assay.bench.sweeps.cases import REQUEST_MODES
-from assay.bench.trials import PassSpread, Trial, format_parameters, number_order, to_dict, to_row
+from assay.bench.trials import (
+    DEFAULT_DELTA,
+    PassSpread,
+    Trial,
+    format_parameters,
+    number_order,
+    to_dict,
+    to_row,
+)
 from assay.stats.intervals import Estimate
 from assay.views import text
 from assay.views.numbers import NO_VALUE, format_count, format_estimate, format_short, format_value
@@ -20,13 +28,19 @@ FORMATS = ("table", "csv", "md", "html", "latex")
 _MAX_REMARK = 45  # characters in a table; longer remarks are below it
 
 
-def render_trials(trials: Sequence[Trial], style: str, about: Mapping[str, Any] | None = None) -> str:
-    """Trials in one of the formats."""
+def render_trials(
+    trials: Sequence[Trial],
+    style: str,
+    about: Mapping[str, Any] | None = None,
+    delta: float = DEFAULT_DELTA,
+) -> str:
+    """Trials in one of the formats, with robustness at δ in tables."""
     if style == "csv":
         rows = [to_row(t) for t in sort_trials(trials)]
         names = list(dict.fromkeys(name for row in rows for name in row))
         return text.render_csv(names, [[_cell(row.get(name)) for name in names] for row in rows])
-    return render_sections("Trials", trial_sections(sort_trials(trials), metadata=about), style)
+    sections = trial_sections(sort_trials(trials), metadata=about, delta=delta)
+    return render_sections("Trials", sections, style)
 
 
 def with_defaults(trials: Sequence[Trial], metadata: Mapping[str, Any]) -> list[Trial]:
@@ -77,7 +91,10 @@ _UNKNOWN = Estimate(None, None, None, 0.95, 0)
 
 
 def trial_sections(
-    trials: Sequence[Trial], narrow: bool = False, metadata: Mapping[str, Any] | None = None
+    trials: Sequence[Trial],
+    narrow: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+    delta: float = DEFAULT_DELTA,
 ) -> list[Section]:
     """Trials as one table for each request mode, the costs of the indexes, and notes.
 
@@ -87,7 +104,8 @@ def trial_sections(
     tables, shown_trials = [], sort_trials(with_defaults(trials, metadata or {}))
     for mode in dict.fromkeys(t.mode for t in shown_trials):
         trials_of_mode = [t for t in shown_trials if t.mode == mode]
-        columns = _narrow_columns(_columns(trials_of_mode)) if narrow else _columns(trials_of_mode)
+        columns = _columns(trials_of_mode, delta)
+        columns = _narrow_columns(columns) if narrow else columns
         rows = [[column(t) for column in columns.values()] for t in trials_of_mode]
         tables.append(Section(_TITLES.get(mode, mode), [], list(columns), rows))
     costs = _index_sections(shown_trials)
@@ -137,14 +155,14 @@ _TITLES = {
 }
 
 
-def _columns(trials: Sequence[Trial]) -> dict[str, Callable[[Trial], str]]:
+def _columns(trials: Sequence[Trial], delta: float) -> dict[str, Callable[[Trial], str]]:
     k = next((t.k for t in trials if t.recall), trials[0].k)
     columns: dict[str, Callable[[Trial], str]] = {
         "engine": lambda t: t.engine,
         "build": lambda t: format_parameters(t.build) or NO_VALUE,
         "search": lambda t: format_parameters(t.search) or NO_VALUE,
         f"R@{k}": lambda t: _format_estimate(t.recall) if t.recall else _format_reported_recall(t, k),
-        f"Robustness-0.9@{k}": lambda t: _format_robustness(t, k),
+        f"Robustness-{delta:g}@{k}": lambda t: _format_robustness(t, k, delta),
         "no hit": lambda t: format_count(t.zero_hits),
     }
     columns |= _request_columns(trials)
@@ -176,12 +194,12 @@ def _request_columns(trials: Sequence[Trial]) -> dict[str, Callable[[Trial], str
     return columns
 
 
-def _format_robustness(trial: Trial, k: int) -> str:
-    """Robustness at δ = 0.9, marked if it was reported by others, with its K if the column has another."""
-    if trial.robustness(0.9):
-        return _format_estimate(trial.robustness(0.9))
+def _format_robustness(trial: Trial, k: int, delta: float) -> str:
+    """Robustness at δ, marked if it was reported by others, with its K if the column has another."""
+    if trial.robustness(delta):
+        return _format_estimate(trial.robustness(delta))
     reported = _format_estimate(
-        ScoredTrial(trial, published_distribution=published_distribution(trial)).robustness(0.9)
+        ScoredTrial(trial, published_distribution=published_distribution(trial)).robustness(delta)
     )
     return reported if reported == NO_VALUE else f"{reported} *" + f" (K = {trial.k})" * (trial.k != k)
 

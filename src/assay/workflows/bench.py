@@ -12,7 +12,7 @@ from assay.bench.studies.scored_trial import ScoredTrial
 from assay.bench.studies.scoring import score_trial
 from assay.bench.sweeps.progress import Progress, ProgressCallback, TrialFigures
 from assay.bench.sweeps.sweep import Sweep
-from assay.bench.trials import Trial, to_row
+from assay.bench.trials import Trial, to_row, with_delta
 from assay.core.errors import InputError
 from assay.indexes.exact.audit import find_queries_in_base
 from assay.indexes.exact.findings import Finding
@@ -42,6 +42,7 @@ class BenchRequest(MeasureRequest):
     objective: str | None = None  # such as p99=10
     clients: int | None = None
     seconds: float | None = None
+    delta: float | None = None  # of the robustness that is shown; None: DEFAULT_DELTA
     retry: bool = False  # run failed trials again
     keep_indexes: bool = False
 
@@ -105,19 +106,20 @@ def bench(
     `progress` is called while exact neighbours are computed; `watch` is entered with the sweep before it
     runs, and what it yields is called with every step of the sweep.
     """
+    deltas = with_delta(request.delta)
     sweep = request.benchmark().prepare_sweep(request.out, progress)
     scored_trials: dict[str, ScoredTrial] = {}  # each pass is read once: a known trial is scored at once
     with watch(sweep) as report:
 
         def report_scored(event: Progress) -> None:
             if event.kind == "known":
-                scored_trials[event.key] = _score(sweep, event.key)
+                scored_trials[event.key] = _score(sweep, event.key, deltas)
                 event = event._replace(figures=_figures(scored_trials[event.key].trial))
             report(event)
 
         sweep.run(report_scored)
     keys = sweep.folder.trial_keys()
-    scored_trials |= {key: _score(sweep, key) for key in keys if key not in scored_trials}
+    scored_trials |= {key: _score(sweep, key, deltas) for key in keys if key not in scored_trials}
     sweep.folder.put_table([to_row(scored_trials[key].trial) for key in keys])
     planned = {trial.key for trial in sweep.planned_trials}
     own = tuple(scored_trials[key] for key in keys if key in planned)
@@ -125,9 +127,9 @@ def bench(
     return BenchResult(own, sweep.metadata(), request.out, len(keys), findings)
 
 
-def _score(sweep: Sweep, key: str) -> ScoredTrial:
+def _score(sweep: Sweep, key: str, deltas: Sequence[float]) -> ScoredTrial:
     """A scored trial without the returned ids, which take much memory."""
-    return replace(score_trial(sweep.folder, key, sweep.hit_rule), returned_ids=None)
+    return replace(score_trial(sweep.folder, key, sweep.hit_rule, deltas), returned_ids=None)
 
 
 def _figures(trial: Trial) -> TrialFigures:

@@ -234,7 +234,7 @@ class _Demo:
         out = str(self.folder / "bench")
         bench(BenchRequest(file=str(self.folder / "bench.toml"), out=out))
         report = report_trials(ReportTrialsRequest(trials=out))
-        report_data = ReportData(report.study, report.findings)
+        report_data = ReportData(report.study, report.findings, report.planes)
         self._add(bench_step(report_data))
         self.missing_extra = write_charts(report_data, self.folder)
         self.pages += ["bench.html"] * (not self.missing_extra)
@@ -253,7 +253,7 @@ def write_charts(data: ReportData, folder: Path) -> str:
     command = f"assay bench report {folder / 'bench'} --format html > bench.html"
     commands = [*reproduction_commands(data.study), command]
     try:
-        page = render_bench_report(data.study, data.findings, commands, "html")
+        page = render_bench_report(data, commands, "html")
     except MissingExtraError as error:
         return str(error)
     (folder / "bench.html").write_text(page, encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from assay.bench.selection.floors import Figure, FigureEstimate, Floor, Rows, estimate_figure, parse_figure
 from assay.bench.selection.selection import Candidate, Selection, select_trial
-from assay.bench.studies.findings import StudyFindings, collect_findings
+from assay.bench.studies.findings import FindingSettings, StudyFindings, collect_findings
 from assay.bench.studies.study import Study
 from assay.core.errors import InputError
 from assay.views.indexes import NearChoice
@@ -267,4 +267,4 @@ def find_behind_recall(request: FindingsRequest) -> IndexFindings | NoTrials:
 
 @lru_cache(maxsize=4)
 def _collect_findings(key: _StudyKey, delta: float, at_most: float) -> StudyFindings:
-    return collect_findings(key.study, delta, at_most)
+    return collect_findings(key.study, FindingSettings(delta=delta, at_most=at_most))

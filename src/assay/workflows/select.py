@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.bench.selection.floors import name_delta
 from assay.bench.selection.selection import Selection, select_trial
 from assay.bench.selection.tradeoff import TradeoffPlane, tradeoff_planes
 from assay.core.errors import InputError, UndecidableError
@@ -14,7 +14,6 @@ from assay.views.selection import selection_dict
 from assay.workflows.rag_studies import read_any_study
 from assay.workflows.study import is_without_vectors, open_study
 
-_ROBUSTNESS = re.compile(r"^robustness(?![-\w])", re.IGNORECASE)
 _EXIT_CODES = {"not confirmed": 1, "cannot be decided": 3}
 _DEFAULT_DELTA = 0.1
 
@@ -34,9 +33,12 @@ class SelectRequest:
     seed: int = 0
     tradeoff: bool = False
     data: str | None = None  # the dataset to choose for, or "all"; None: that of the sweep
+    delta: float | None = None  # of the figure `robustness`, which is shown
     delta_from: str | None = None  # a study of answers, whose δ is that of the figure `robustness`
 
     def __post_init__(self) -> None:
+        if self.delta is not None and self.delta_from is not None:
+            raise InputError("--delta and --delta-from both give the δ of robustness: keep one")
         if self.price is not None and not 0 < self.price < float("inf"):
             raise InputError(f"--price is a number above 0, found {self.price:g}")
 
@@ -76,16 +78,18 @@ def select(request: SelectRequest) -> SelectResult:
         confirm=request.confirm,
         seed=request.seed,
         dataset=request.data,
+        delta=request.delta,
     )
-    return SelectResult(selection, _planes(selection) if request.tradeoff else ())
+    return SelectResult(selection, _planes(selection, request.delta) if request.tradeoff else ())
 
 
 def _named_figures(request: SelectRequest) -> tuple[Sequence[str], str]:
     """Return the floors and the objective; the figure `robustness` gets the δ of the study of answers."""
-    if request.delta_from is None:
-        return request.floors, request.objective
     names = [*request.floors, request.objective]
-    if not any(map(_ROBUSTNESS.match, names)):
+    if request.delta_from is None:
+        named = [name_delta(name, request.delta) for name in names]
+        return named[:-1], named[-1]
+    if all(name_delta(name, 1.0) == name for name in names):
         raise InputError(
             "--delta-from gives the δ of the figure robustness: name it, such as --floor robustness=0.99"
         )
@@ -95,14 +99,15 @@ def _named_figures(request: SelectRequest) -> tuple[Sequence[str], str]:
             f"{request.delta_from} has no δ ({choice.problem}): `assay rag delta` shows why; name one, "
             "such as robustness-0.3"
         )
-    chosen = [_ROBUSTNESS.sub(f"robustness-{choice.delta.value:g}", name) for name in names]
+    chosen = [name_delta(name, choice.delta.value) for name in names]
     return chosen[:-1], chosen[-1]
 
 
-def _planes(selection: Selection) -> tuple[TradeoffPlane, ...]:
-    """The planes at the given floors, with the δ of the first robustness that is named."""
+def _planes(selection: Selection, given_delta: float | None) -> tuple[TradeoffPlane, ...]:
+    """The planes at the given floors, with the given δ or that of the first robustness that is named."""
     figures = [*(floor.figure for floor in selection.floors), selection.objective]
-    delta = next((figure.delta for figure in figures if figure.delta is not None), _DEFAULT_DELTA)
+    deltas = (given_delta, *(figure.delta for figure in figures))
+    delta = next((delta for delta in deltas if delta is not None), _DEFAULT_DELTA)
     axes = ("recall", f"robustness-{delta:g}", "qps")
     floors = {floor.figure.name: floor.value for floor in selection.floors if floor.figure.name in axes}
     other_keys = {candidate.trial.key for candidate in selection.candidates if candidate.is_of_other_data}

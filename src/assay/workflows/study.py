@@ -17,7 +17,7 @@ from assay.bench.studies.study import Study, choose_mode
 from assay.bench.sweeps.folder import SweepFolder
 from assay.bench.sweeps.pass_figures import HitSource
 from assay.bench.sweeps.stored_hits import open_stored_hits
-from assay.bench.trials import Trial
+from assay.bench.trials import Trial, with_delta
 from assay.core.errors import InputError
 from assay.core.vectors import Neighbors
 from assay.datasets.vectors import read_neighbors
@@ -40,13 +40,15 @@ def open_study(
     k: int | None = None,
     policy: str | None = None,
     mode: str | None = None,
+    delta: float | None = None,
 ) -> Study:
     """The trials of a folder with the results of their queries, or those of a table as it states them.
 
-    If the vectors that were searched are gone, the hits that the sweep stored are used.
+    Measures have robustness at δ too. If the vectors that were searched are gone, the hits that the sweep
+    stored are used.
     """
     if os.path.isdir(source):
-        return _open_folder(source, k, policy, mode)
+        return _open_folder(source, k, policy, mode, with_delta(delta))
     return _open_table(os.fspath(source), k, mode)
 
 
@@ -61,10 +63,14 @@ def _open_table(path: str, k: int | None, mode: str | None) -> Study:
 
 
 def _open_folder(
-    folder: str | os.PathLike[str], k: int | None, policy: str | None, mode: str | None
+    folder: str | os.PathLike[str],
+    k: int | None,
+    policy: str | None,
+    mode: str | None,
+    deltas: Sequence[float],
 ) -> Study:
     sweep_folder, data, hit_source = _open_hit_source(folder, k, policy)
-    scored_trials = score_trials(sweep_folder, hit_source)
+    scored_trials = score_trials(sweep_folder, hit_source, deltas)
     if not scored_trials:
         raise InputError(f"{folder} holds no trials: `assay bench … -o {folder}` makes some")
     by_key = {scored_trial.trial.key: scored_trial for scored_trial in scored_trials}

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.bench import imported
 from assay.bench.studies.scoring import read_trials
-from assay.bench.trials import Trial, to_row
+from assay.bench.trials import Trial, to_row, with_delta
 from assay.views.trials import sort_trials, trials_dict
 from assay.workflows.bench import DEFAULT_FOLDER
 from assay.workflows.sweep_data import make_hit_rule, open_hit_rule, open_sweep_data
@@ -21,6 +21,7 @@ class ShowTrialsRequest:
     folder: str = DEFAULT_FOLDER
     k: int | None = None  # None: that of the last sweep
     ties: str | None = None
+    delta: float | None = None  # of the robustness that is shown; None: DEFAULT_DELTA
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,8 @@ class TrialsResult:
 def show_trials(request: ShowTrialsRequest) -> TrialsResult:
     """Score the stored answers of a sweep."""
     folder, hit_rule = open_hit_rule(request.folder, k=request.k, policy=request.ties)
-    return TrialsResult(tuple(sort_trials(read_trials(folder, hit_rule))), folder.metadata())
+    trials = read_trials(folder, hit_rule, with_delta(request.delta))
+    return TrialsResult(tuple(sort_trials(trials)), folder.metadata())
 
 
 def import_results(request: ImportResultsRequest) -> TrialsResult:

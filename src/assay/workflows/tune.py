@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assay.bench.selection.floors import Floor, parse_figure, parse_floor
+from assay.bench.selection.floors import Floor, name_delta, parse_figure, parse_floor
 from assay.bench.selection.selection import Candidate, Selection, select_trial
 from assay.bench.studies.scored_trial import ScoredTrial
 from assay.bench.studies.scoring import read_trials
@@ -43,6 +43,7 @@ class TuneRequest(MeasureRequest):
     price: float | None = None  # of an hour of the machine
     mode: str | None = None
     seed: int | None = None
+    delta: float | None = None  # of the figure `robustness`, which is shown
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,22 @@ def tune(
     benchmark = make_benchmark(request, settings, {"seed": request.seed})
     options = {name: getattr(request, name) for name in _SPACE_OPTIONS} | {"floors": request.floors}
     overridden = settings.get("tune", {}) | {n: value for n, value in options.items() if value is not None}
+    overridden = _name_deltas(overridden, request.delta)
     space = read_tuning(overridden, benchmark.entries, benchmark.options.seed, request.file or "")
     tuner = Tuner(space, benchmark.sweep_factory(space.example_cases(), request.out, progress))
     result = tuner.run(lambda number, attempt: watch(tuner, number, attempt))
     findings = tuple(find_queries_in_base(tuner.data.base, tuner.data.queries))
-    return TuneResult(choose(tuner), result, findings)
+    return TuneResult(choose(tuner, request.delta), result, findings)
+
+
+def _name_deltas(settings: Mapping[str, Any], delta: float | None) -> dict[str, Any]:
+    """The settings in which the floors of robustness that name no δ have this one."""
+    floors = settings.get("floors")
+    if delta is None or not isinstance(floors, list | tuple):  # what is no list is refused where it is read
+        return dict(settings)
+    parse_figure(f"robustness-{delta:g}")
+    named = [name_delta(floor, delta) if isinstance(floor, str) else floor for floor in floors]
+    return {**settings, "floors": named}
 
 
 def read_tuning(
@@ -116,29 +128,30 @@ def _read_floors(fields: SettingsReader) -> list[Floor]:
     return floors
 
 
-def choose(tuner: Tuner) -> Selection:
+def choose(tuner: Tuner, delta: float | None = None) -> Selection:
     """The best attempt, and why the others lost; no queries are held out from the search."""
     scored_trials = tuner.scored_trials()
     if not any(scored_trial.trial.status == "done" for scored_trial in scored_trials):
         if any(attempt.state == "skipped" for attempt in tuner.attempts):
-            return _select_none(tuner)
+            return _select_none(tuner, delta)
         reasons = dict.fromkeys(f"{attempt.label}: {attempt.reason}" for attempt in tuner.attempts)
         raise UndecidableError(f"no configuration could be measured: {'; '.join(reasons)}")
     tuner.folder.put_table([to_row(trial) for trial in read_trials(tuner.folder, tuner.hit_rule)])
-    return _select(tuner, scored_trials)
+    return _select(tuner, scored_trials, delta)
 
 
-def _select(tuner: Tuner, scored_trials: tuple[ScoredTrial, ...]) -> Selection:
+def _select(tuner: Tuner, scored_trials: tuple[ScoredTrial, ...], delta: float | None) -> Selection:
     study = Study(scored_trials, tuner.folder.metadata(), tuner.data, os.fspath(tuner.folder.path))
     floors = [f"{floor.figure.name}={floor.value}" for floor in tuner.space.floors]
-    return select_trial(study, floors, tuner.space.objective.name, price=tuner.space.price, confirm=0.0)
+    objective, price = tuner.space.objective.name, tuner.space.price
+    return select_trial(study, floors, objective, price=price, confirm=0.0, delta=delta)
 
 
-def _select_none(tuner: Tuner) -> Selection:
+def _select_none(tuner: Tuner, delta: float | None) -> Selection:
     """A selection without a winner: every index missed a floor when it was built, and was not searched."""
     states = {tuner.planned_trial(attempt).key: attempt.state for attempt in tuner.attempts}
     trials = [_unmeasured_trial(tuner, attempt) for attempt in tuner.attempts]
-    selection = _select(tuner, tuple(map(ScoredTrial, trials)))
+    selection = _select(tuner, tuple(map(ScoredTrial, trials)), delta)
     candidates = tuple(
         _mark_skipped(candidate, states[candidate.trial.key]) for candidate in selection.candidates
     )

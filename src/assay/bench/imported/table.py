@@ -7,6 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from assay.bench.imported.published_columns import (
+    is_nan,
+    is_rank_measure,
+    published_column,
+    refuse_repeated_figures,
+    rename_columns,
+    stated_ks,
+)
 from assay.bench.imported.result import ImportedResult, make_record, parse_metric
 from assay.bench.imported.trial_rows import parse_value
 from assay.bench.studies.robustness_columns import (
@@ -42,6 +50,8 @@ def read_rows(path: str) -> Iterator[tuple[int, Row]]:
 
 
 def _check_header(names: list[str], path: str) -> None:
+    refuse_repeated_figures(names, _KNOWN_COLUMNS, path)
+    names = [published_column(name, _KNOWN_COLUMNS).name for name in names]
     has_figures = FIGURE_COLUMNS.keys() & set(names) or any(map(parse_robustness_column, names))
     if not has_figures or not set(ENGINE_COLUMNS) & set(names):
         raise FormatError(
@@ -74,8 +84,9 @@ def _spelling_hint(names: Iterable[str]) -> str:
 
 
 def _parse_row(row: Row, path: str, line: int, given_k: int | None) -> ImportedResult:
-    cells = {name: cell for name, cell in row.items() if cell not in (None, "")}
-    engine_column = next(name for name in ENGINE_COLUMNS if name in row)
+    known_row = rename_columns(row, _KNOWN_COLUMNS)
+    cells = {name: cell for name, cell in known_row.items() if cell not in (None, "")}
+    engine_column = next(name for name in ENGINE_COLUMNS if name in known_row)
     if engine_column not in cells:
         raise FormatError(
             f"column {engine_column!r}: expected the name of an engine, found nothing", path, line
@@ -84,7 +95,7 @@ def _parse_row(row: Row, path: str, line: int, given_k: int | None) -> ImportedR
     facts = _parse_columns(_FACT_COLUMNS, cells, path, line)
     figures = {_MEGABYTE_COLUMNS.get(name, name): figure for name, figure in figures.items()}
     columns = [name for name in cells if parse_robustness_column(name)]
-    stated_k = find_k(columns, facts.get("k"), path, line) or given_k
+    stated_k = find_k(columns, facts.get("k"), path, line, stated_ks(row)) or given_k
     if stated_k is not None:
         facts["k"] = stated_k
     note = REPORTED_NOTE
@@ -97,7 +108,10 @@ def _parse_row(row: Row, path: str, line: int, given_k: int | None) -> ImportedR
         k = facts.setdefault("k", DEFAULT_K)
         refuse_robustness_curve(cells, k, path, line)
         figures |= robustness_figures(shares, k) | curve_rounding(cells, k)
-    parameter_columns = cells.keys() - {engine_column, *columns} - _KNOWN_COLUMNS
+    cells = {name: cell for name, cell in cells.items() if not (is_rank_measure(name) and is_nan(cell))}
+    rank_columns = dict.fromkeys(filter(is_rank_measure, cells), _AMOUNT_COLUMN)
+    figures |= _parse_columns(rank_columns, cells, path, line)
+    parameter_columns = cells.keys() - {engine_column, *columns, *rank_columns} - _KNOWN_COLUMNS
     if not figures.keys() - _QUERY_COLUMNS.keys():
         expected = f"{', '.join(FIGURE_COLUMNS)}, cdf_0.3 …"
         raise FormatError(f"contains no figure: expected one of {expected}", path, line)

@@ -21,6 +21,7 @@ LATENCIES = tuple(f"p{p:g}_ms" for p in PERCENTILES)
 HIGHER_IS_BETTER = ("recall", "qps", "capacity")
 LOWER_IS_BETTER = (*LATENCIES, "memory_mb", "disk_mb", "build_seconds", "cost")
 _ROBUSTNESS_PATTERN = re.compile(r"robustness-(\d*\.?\d+)")
+_WITHOUT_DELTA = re.compile(r"^robustness(?![-\w])", re.IGNORECASE)
 _FLOOR_PATTERN = re.compile(r"\s*([^<>=\s]+)\s*(=|>=|<=|≥|≤)\s*([^<>=\s]+)\s*")
 LEVEL = 0.95  # confidence level of all intervals, as in trials
 
@@ -86,6 +87,15 @@ class FigureEstimate(NamedTuple):
     def worse_end(self, figure: Figure) -> float | None:
         """Return the worse end of the interval."""
         return self.low if figure.higher_is_better else self.high
+
+
+def name_delta(text: str, delta: float | None) -> str:
+    """Return a figure or a floor in which robustness without a δ has this one.
+
+    >>> name_delta("robustness=0.99", 0.3), name_delta("robustness-0.5=0.9", 0.3), name_delta("qps", 0.3)
+    ('robustness-0.3=0.99', 'robustness-0.5=0.9', 'qps')
+    """
+    return text if delta is None else _WITHOUT_DELTA.sub(f"robustness-{delta:g}", text.strip())
 
 
 def parse_figure(name: str) -> Figure:

@@ -183,8 +183,11 @@ def select_trial(
     confirm: float = 0.5,
     seed: int = 0,
     dataset: str | None = None,
+    delta: float | None = None,
 ) -> Selection:
     """Select by floors such as "recall=0.9" and one objective; `confirm` is the share of held-out queries.
+
+    Robustness at `delta` is shown too, and decides only if a floor or the objective names it.
 
     Trials of other data are not selected; `dataset` names the data to select for, "all" those of all data.
     """
@@ -194,14 +197,14 @@ def select_trial(
     split = _split_queries(study, confirm, seed)
     rows = split.choosing_rows if split else None
     requested_figures = tuple(dict.fromkeys([aim, *(floor.figure for floor in parsed_floors)]))
-    figures = requested_figures if len(requested_figures) > 1 else _default_figures(aim)
-    displayed_figures = figures if price is None else tuple(dict.fromkeys([*figures, parse_figure("cost")]))
+    figures = requested_figures if len(requested_figures) > 1 else _default_figures(aim, delta)
+    shown_figures = _shown_figures(figures, price, delta)
     names, other_data = _distinct_names(study.scored_trials), other_data_reasons(study, dataset)
     entries = [
         Candidate(
             name,
             scored_trial.trial,
-            {figure: estimate_figure(scored_trial, figure, rows, price) for figure in displayed_figures},
+            {figure: estimate_figure(scored_trial, figure, rows, price) for figure in shown_figures},
             _exclusion_reason(scored_trial.trial, k, study) or other_data_reason,
             is_fitted=scored_trial.is_fitted,
             is_of_other_data=bool(other_data_reason),
@@ -216,9 +219,18 @@ def select_trial(
     return replace(selection, confirmation=_confirm(selection))
 
 
-def _default_figures(aim: Figure) -> tuple[Figure, ...]:
+def _shown_figures(
+    figures: tuple[Figure, ...], price: float | None, delta: float | None
+) -> tuple[Figure, ...]:
+    """Return the figures of each trial: those they are compared by, the cost, and robustness at δ."""
+    others = [] if delta is None else [parse_figure(f"robustness-{delta:g}")]
+    others += [] if price is None else [parse_figure("cost")]
+    return tuple(dict.fromkeys([*figures, *others]))
+
+
+def _default_figures(aim: Figure, given_delta: float | None) -> tuple[Figure, ...]:
     """Return the figures to compare trials by if only the objective is given."""
-    delta = _DEFAULT_DELTA if aim.delta is None else aim.delta
+    delta = (given_delta or _DEFAULT_DELTA) if aim.delta is None else aim.delta
     defaults = [parse_figure(name) for name in ("recall", f"robustness-{delta:g}", "qps")]
     return tuple(dict.fromkeys([aim, *defaults]))
 

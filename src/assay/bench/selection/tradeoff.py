@@ -7,9 +7,9 @@ section 5.2).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from statistics import median, quantiles
+from typing import Any, NamedTuple
 
 from assay.bench.selection.floors import Figure, Floor, dominating_figures, estimate_figure, parse_figure
 from assay.bench.studies.scored_trial import ScoredTrial
@@ -40,13 +40,21 @@ class TradeoffPlane:
     y: str
     points: tuple[TradeoffPoint, ...]  # ordered by x
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plane as plain data."""
+        return asdict(self) | {"points": [point._asdict() for point in self.points]}
+
 
 def tradeoff_planes(
-    scored_trials: Sequence[ScoredTrial], delta: float = 0.1, floors: Mapping[str, float] | None = None
+    scored_trials: Sequence[ScoredTrial],
+    delta: float = 0.1,
+    floors: Mapping[str, float | Sequence[float]] | None = None,
+    defaults: int = 1,
 ) -> list[TradeoffPlane]:
     """Return the planes of recall, robustness at δ and throughput; none if no trial has all three.
 
-    A missing floor defaults to the median over the trials that no other dominates in all three.
+    A figure without a floor gets so many defaults: quantiles, at equal distances, of the trials that no other
+    dominates in all three; one is the median.
     """
     axes = tuple(parse_figure(name) for name in ("recall", f"robustness-{delta:g}", "qps"))
     unknown = [name for name in floors or {} if name not in [figure.name for figure in axes]]
@@ -57,10 +65,21 @@ def tradeoff_planes(
     if not rows:
         return []
     front = _pareto_front(axes, [values for _, values in rows])
-    medians = [median(values[axis] for values in front) for axis in range(3)]
-    defaults = {figure.name: middle for figure, middle in zip(axes, medians, strict=True)}
-    thresholds = (defaults | dict(floors or {})).values()
-    return [_plane(rows, axes, axis, floor) for axis, floor in enumerate(thresholds)]
+    thresholds = [
+        _thresholds((floors or {}).get(figure.name), [values[axis] for values in front], defaults)
+        for axis, figure in enumerate(axes)
+    ]
+    return [_plane(rows, axes, axis, floor) for axis, values in enumerate(thresholds) for floor in values]
+
+
+def _thresholds(
+    floors: float | Sequence[float] | None, front: Sequence[float], defaults: int
+) -> Sequence[float]:
+    """Return the floors of a figure, the lowest first."""
+    if floors is None:
+        middles = [median(front)] if defaults == 1 else quantiles([*front, *front], n=defaults + 1)
+        return sorted(dict.fromkeys(middles))
+    return [floors] if isinstance(floors, int | float) else sorted(dict.fromkeys(floors))
 
 
 def _figure_values(scored_trials: Sequence[ScoredTrial], axes: Axes) -> list[tuple[Trial, FigureValues]]:

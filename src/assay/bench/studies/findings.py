@@ -3,30 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from assay.bench.studies.advice import Advice, advise
 from assay.bench.studies.difficulty import DifficultyRelation, Doubles, difficulty_relations, query_difficulty
 from assay.bench.studies.distribution import RecallDistribution
 from assay.bench.studies.failing_queries import FailingQueries, find_failing_queries
 from assay.bench.studies.families import family_of_trial
 from assay.bench.studies.matched_pairs import RECALL_TOLERANCE, MatchedPair, match_by_recall
+from assay.bench.studies.parameter_studies import (
+    Frontier,
+    ParameterStudy,
+    find_frontiers,
+    study_parameters,
+)
+from assay.bench.studies.pooled_families import POOLING_TOLERANCE, PooledRatio, pool_families
 from assay.bench.studies.recall_correlation import (
     MINIMUM_CONFIGURATIONS,
     MINIMUM_RECALL_RANGE,
+    RECALL_RANGE,
     RecallCorrelation,
     recall_correlations,
+    trials_in_range,
 )
-from assay.bench.studies.robustness_columns import parse_robustness_column
+from assay.bench.studies.reranking import Reranking, study_reranking
 from assay.bench.studies.same_data import other_data_reasons
 from assay.bench.studies.scored_trial import ScoredTrial
 from assay.bench.studies.severity import TRUTH_DEPTH, Severity, failure_severity
+from assay.bench.studies.side_by_side import DataSetFindings, compare_data_sets, robustness_curve
 from assay.bench.studies.study import Study
 from assay.stats.intervals import Estimate, order_statistic
 
 PERCENTILES = (1, 5, 10, 50)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingSettings:
+    """The thresholds of findings."""
+
+    delta: float = 0.1  # a query fails below this recall
+    at_most: float = 0.3  # severity covers queries with at most this recall
+    recall: float = 0.9  # mean recall at which engines and families are compared
+    tolerance: float | None = None  # of the same mean recall; None: RECALL_TOLERANCE, or POOLING_TOLERANCE
+    recall_range: tuple[float, float] = RECALL_RANGE  # of the configurations of which r² is computed
+
+    @property
+    def pair_tolerance(self) -> float:
+        """The largest difference of the mean recalls of two configurations that are compared."""
+        return RECALL_TOLERANCE if self.tolerance is None else self.tolerance
+
+    @property
+    def pooling_tolerance(self) -> float:
+        """The largest distance from the target of the mean recalls that are pooled."""
+        return POOLING_TOLERANCE if self.tolerance is None else self.tolerance
 
 
 @dataclass(frozen=True)
@@ -53,11 +85,21 @@ class StudyFindings:
     source: str
     k: int
     delta: float
-    at_most: float  # severity covers queries with at most this recall
+    at_most: float
+    recall: float
+    tolerance: float  # within which two mean recalls are the same
+    pooling_tolerance: float  # around the target, of the configurations of families
+    recall_range: tuple[float, float]
     level: float
     trials: list[TrialFindings]
     matched: list[MatchedPair]
+    pooled: list[PooledRatio]
     information: list[RecallCorrelation]
+    data_sets: list[DataSetFindings]
+    parameter_studies: list[ParameterStudy]
+    frontiers: list[Frontier]
+    reranking: list[Reranking]
+    advice: Advice
     failing: FailingQueries | None
     notes: list[str]
 
@@ -68,9 +110,16 @@ class StudyFindings:
 
 
 def collect_findings(
-    study: Study, delta: float = 0.1, at_most: float = 0.3, dataset: str | None = None
+    study: Study,
+    settings: FindingSettings | None = None,
+    dataset: str | None = None,
+    others: Sequence[Study] = (),
 ) -> StudyFindings:
-    """Return the findings of a study, without trials that failed, did not use an index or have other data."""
+    """Return the findings of a study, without trials that failed, did not use an index or have other data.
+
+    Other studies, and other data of this one, are only compared side by side.
+    """
+    settings = settings or FindingSettings()
     exclusions = [
         (scored_trial, _exclusion_reason(scored_trial, study) or other_data_reason)
         for scored_trial, other_data_reason in zip(
@@ -79,26 +128,57 @@ def collect_findings(
     ]
     usable = [scored_trial for scored_trial, reason in exclusions if not reason]
     approximate = [scored_trial for scored_trial in usable if family_of_trial(scored_trial.trial) != "exact"]
-    has_hits = any(scored_trial.hits is not None for scored_trial in usable)
-    features = query_difficulty(study.data) if study.data is not None and has_hits else {}
-    pairs = match_by_recall(approximate, delta)
+    pairs = match_by_recall(approximate, settings.delta, settings.pair_tolerance)
     return StudyFindings(
-        source=study.source,
-        k=study.k,
-        delta=delta,
-        at_most=at_most,
-        level=0.95,
-        trials=[_trial_findings(scored_trial, study, features, delta, at_most) for scored_trial in usable],
+        trials=_all_trial_findings(usable, study, settings),
         matched=pairs,
-        information=recall_correlations(replace(study, scored_trials=tuple(approximate))),
-        failing=find_failing_queries(approximate, delta),
+        failing=find_failing_queries(approximate, settings.delta),
         notes=[
             *_unfinished_notes(study),
             *_exclusion_notes(exclusions, usable),
-            *_unknown_notes(study, usable, approximate, pairs),
-            *_zero_failure_notes(usable, delta),
+            *_unknown_notes(study, usable, approximate, pairs, settings),
+            *_zero_failure_notes(usable, settings.delta),
         ],
+        **_comparisons(study, approximate, settings),
+        data_sets=compare_data_sets(
+            [study, *others], settings.recall, settings.pooling_tolerance, settings.recall_range
+        ),
     )
+
+
+def _comparisons(
+    study: Study, approximate: Sequence[ScoredTrial], settings: FindingSettings
+) -> dict[str, Any]:
+    """Return the settings, and what compares families, parameters and engines, by the names of fields."""
+    delta, recall, tolerance = settings.delta, settings.recall, settings.pooling_tolerance
+    truth = study.data.truth if study.data is not None else None
+    return {
+        "source": study.source,
+        "k": study.k,
+        "delta": delta,
+        "at_most": settings.at_most,
+        "recall": recall,
+        "tolerance": settings.pair_tolerance,
+        "pooling_tolerance": tolerance,
+        "recall_range": settings.recall_range,
+        "level": 0.95,
+        "pooled": pool_families(approximate, recall, tolerance),
+        "information": recall_correlations(
+            replace(study, scored_trials=tuple(approximate)), settings.recall_range
+        ),
+        "parameter_studies": study_parameters(approximate, delta),
+        "frontiers": find_frontiers(approximate, delta),
+        "reranking": study_reranking(approximate, truth, settings.at_most),
+        "advice": advise(approximate, delta, recall, tolerance),
+    }
+
+
+def _all_trial_findings(
+    usable: Sequence[ScoredTrial], study: Study, settings: FindingSettings
+) -> list[TrialFindings]:
+    has_hits = any(scored_trial.hits is not None for scored_trial in usable)
+    features = query_difficulty(study.data) if study.data is not None and has_hits else {}
+    return [_trial_findings(one, study, features, settings.delta, settings.at_most) for one in usable]
 
 
 def _trial_findings(
@@ -114,7 +194,7 @@ def _trial_findings(
         zero_hit=scored_trial.failure(1 / scored_trial.trial.k),
         percentiles={f"p{p}": recall_percentile(distribution, p / 100) for p in PERCENTILES},
         histogram=distribution.counts.tolist() if distribution else None,
-        curve=_robustness_curve(scored_trial),
+        curve=robustness_curve(scored_trial),
         severity=None if truth is None else failure_severity(scored_trial, truth, at_most),
         relations=difficulty_relations(scored_trial, features, delta),
     )
@@ -128,16 +208,6 @@ def recall_percentile(distribution: RecallDistribution | None, share: float, lev
     ends = order_statistic(recalls, share, level)
     low, high = 0.0 if ends.low is None else ends.low, 1.0 if ends.high is None else ends.high
     return Estimate(distribution.percentile(share), low, high, level, distribution.n)
-
-
-def _robustness_curve(scored_trial: ScoredTrial) -> list[tuple[float, Estimate]]:
-    """Return robustness at every possible δ, or, if single queries are not known, at every reported δ."""
-    if scored_trial.distribution is not None:
-        return scored_trial.distribution.curve()
-    names = (*scored_trial.trial.measures, *scored_trial.trial.reported)
-    columns = filter(None, map(parse_robustness_column, names))
-    steps = sorted({column.delta for column in columns if column.k == scored_trial.trial.k})
-    return [(step, scored_trial.robustness(step)) for step in steps]
 
 
 def _unfinished_notes(study: Study) -> list[str]:
@@ -183,6 +253,7 @@ def _unknown_notes(
     usable: Sequence[ScoredTrial],
     approximate: Sequence[ScoredTrial],
     pairs: Sequence[MatchedPair],
+    settings: FindingSettings,
 ) -> list[str]:
     """Return notes on findings that are not available, and why."""
     if not usable:
@@ -204,25 +275,29 @@ def _unknown_notes(
         )
     if not pairs:
         notes.append(
-            f"no two configurations of different engines have a mean recall within {RECALL_TOLERANCE:g}: "
-            "no comparison at matched recall"
+            "no two configurations of different engines have a mean recall within "
+            f"{settings.pair_tolerance:g}: no comparison at matched recall"
         )
-    notes += _correlation_notes(approximate)
+    notes += _correlation_notes(approximate, settings.recall_range)
     if study.data is not None and study.data.truth.k < TRUTH_DEPTH:
         notes.append(f"the truth has {study.data.truth.k} neighbors: outside means not among those")
     return notes
 
 
-def _correlation_notes(approximate: Sequence[ScoredTrial]) -> list[str]:
+def _correlation_notes(approximate: Sequence[ScoredTrial], recall_range: tuple[float, float]) -> list[str]:
     """Return a note if the correlations with mean recall are withheld."""
-    n = len(approximate)
-    if n < MINIMUM_CONFIGURATIONS:
-        return [f"r² needs {MINIMUM_CONFIGURATIONS} configurations or more, but there are {n}"]
-    recall_range = float(np.ptp([scored_trial.recall.value for scored_trial in approximate]))
-    if recall_range >= MINIMUM_RECALL_RANGE - 1e-9:
+    recalls = [one.recall.value or 0.0 for one in trials_in_range(approximate, recall_range)]
+    ends = f"{recall_range[0]:g} to {recall_range[1]:g}"
+    if len(recalls) < MINIMUM_CONFIGURATIONS:
+        return [
+            f"r² needs {MINIMUM_CONFIGURATIONS} configurations or more with a mean recall of {ends}, "
+            f"but there are {len(recalls)}"
+        ]
+    spread = float(np.ptp(recalls))
+    if spread >= MINIMUM_RECALL_RANGE - 1e-9:
         return []
     return [
-        f"r² is withheld: mean recall varies by {recall_range:.4f} among {n} configurations, "
+        f"r² is withheld: mean recall varies by {spread:.4f} among {len(recalls)} configurations, "
         f"and below {MINIMUM_RECALL_RANGE:g} a correlation is chance"
     ]
 
@@ -254,7 +329,7 @@ def _plain_value(value: Any) -> Any:
     """Return values, named tuples and containers as plain data."""
     if isinstance(value, Estimate):
         return value.to_dict()
-    if isinstance(value, StudyFindings | TrialFindings):
+    if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain_value(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: _plain_value(inner) for name, inner in value._asdict().items()}

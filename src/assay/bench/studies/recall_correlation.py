@@ -18,6 +18,7 @@ DELTAS = tuple(step / 10 for step in range(1, 11))
 PERCENTILES = (1, 5, 10)
 MINIMUM_CONFIGURATIONS = 5  # a line fits two points always and three points often
 MINIMUM_RECALL_RANGE = 0.02  # over a smaller range a correlation with mean recall is chance
+RECALL_RANGE = (0.7, 0.95)  # mean recalls of configurations that people use (arXiv 2507.00379, section 4)
 
 
 class RecallCorrelation(NamedTuple):
@@ -29,11 +30,22 @@ class RecallCorrelation(NamedTuple):
     n: int  # number of configurations
 
 
-def recall_correlations(study: Study) -> list[RecallCorrelation]:
-    """Return the r² of each measure with the mean recall."""
+def trials_in_range(
+    scored_trials: Iterable[ScoredTrial], recall_range: tuple[float, float]
+) -> list[ScoredTrial]:
+    """Return the trials whose mean recall lies in a range, with its ends."""
+    low, high = recall_range
+    return [one for one in scored_trials if low - 1e-9 <= (one.recall.value or 0.0) <= high + 1e-9]
+
+
+def recall_correlations(
+    study: Study, recall_range: tuple[float, float] = RECALL_RANGE
+) -> list[RecallCorrelation]:
+    """Return the r² of each measure with the mean recall, over the configurations in a range of it."""
     truth = study.data.truth if study.data is not None else None
     rows = [
-        (scored_trial.recall.value, _measures(scored_trial, truth)) for scored_trial in study.scored_trials
+        (scored_trial.recall.value, _measures(scored_trial, truth))
+        for scored_trial in trials_in_range(study.scored_trials, recall_range)
     ]
     names = dict.fromkeys(name for _, measures in rows for name in measures)
     return [_correlate(name, ((recall, measures.get(name)) for recall, measures in rows)) for name in names]
@@ -53,9 +65,14 @@ def _measures(scored_trial: ScoredTrial, truth: Neighbors | None) -> dict[str, f
     k = scored_trial.trial.k
     measures = {robustness_name(delta, k): scored_trial.robustness(delta).value for delta in DELTAS}
     distribution = scored_trial.distribution
+    reported = scored_trial.trial.reported
     measures |= {
-        f"p{p} of R@{k}": distribution.percentile(p / 100) if distribution else None for p in PERCENTILES
+        f"p{p} of R@{k}": distribution.percentile(p / 100)
+        if distribution
+        else reported.get(f"p{p} of recall")
+        for p in PERCENTILES
     }
+    measures |= {name: reported[name] for name in _rank_names(k) if name in reported}
     measures[f"ZeroHit@{k}"] = scored_trial.failure(1 / k).value
     if truth is not None and scored_trial.hits is not None and scored_trial.returned_ids is not None:
         has_truth = scored_trial.hits.out_of > 0
@@ -64,13 +81,20 @@ def _measures(scored_trial: ScoredTrial, truth: Neighbors | None) -> dict[str, f
     return measures
 
 
+def _rank_names(k: int) -> tuple[str, str, str]:
+    """Return the names of the measures of ranking."""
+    return f"AP@{k}", f"nDCG@{k}", f"RR@{k}"
+
+
 def _rank_measures(
     is_member: NDArray[np.bool_], relevant: NDArray[np.int64], k: int
 ) -> dict[str, float | None]:
-    """Return AP and nDCG with the K nearest neighbors as equally relevant."""
+    """Return AP, nDCG and RR with the K nearest neighbors as equally relevant."""
     ranks = np.arange(1, is_member.shape[1] + 1)
     precision = is_member.cumsum(axis=1) / ranks
     gains = 1 / np.log2(np.arange(2, k + 2))
     ideal = gains.cumsum()[relevant - 1]
     ap = (precision * is_member).sum(axis=1) / relevant
-    return {f"AP@{k}": float(ap.mean()), f"nDCG@{k}": float((is_member @ gains[: len(ranks)] / ideal).mean())}
+    ndcg = is_member @ gains[: len(ranks)] / ideal
+    rr = is_member.any(axis=1) / (is_member.argmax(axis=1) + 1)
+    return dict(zip(_rank_names(k), (float(values.mean()) for values in (ap, ndcg, rr)), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from assay.core.errors import FormatError
 DEFAULT_K = 10  # if no K is stated
 _NUMBER = r"(\d*\.?\d+)"
 _COLUMN = re.compile(
-    rf"(?:(?:cdf|robustness)[_-]{_NUMBER}|robustness\(delta={_NUMBER}\))(?:@([1-9]\d*))?", re.IGNORECASE
+    rf"(?:(?:cdf|robustness|rob)[_@-]{_NUMBER}|robustness\(delta={_NUMBER}\))(?:@([1-9]\d*))?", re.IGNORECASE
 )
 
 
@@ -58,14 +58,16 @@ def refuse_robustness_columns(names: list[str], path: str) -> None:
         names_by_column[parsed_column] = name
 
 
-def find_k(columns: list[str], stated_k: int | None, path: str, line: int) -> int | None:
-    """Return the K of a row, as stated or as in its columns of robustness; None if neither states it."""
-    ks = {column.k for column in map(parse_robustness_column, columns) if column and column.k}
+def find_k(
+    columns: list[str], stated_k: int | None, path: str, line: int, other_ks: Set[int] = frozenset()
+) -> int | None:
+    """Return the K of a row, as stated or as in the names of its columns; None if neither states it."""
+    ks = {column.k for column in map(parse_robustness_column, columns) if column and column.k} | other_ks
     if stated_k is None and len(ks) > 1:
         values = " and ".join(map(str, sorted(ks)))
-        raise FormatError(
-            f"has robustness at K = {values}: state the K of the row in a column 'k'", path, line
-        )
+        raise FormatError(f"has figures at K = {values}: state the K of the row in a column 'k'", path, line)
+    if stated_k is not None and other_ks - {stated_k}:
+        raise FormatError(f"has a recall at K = {min(other_ks)}, but its K is {stated_k}", path, line)
     return stated_k or next(iter(ks), None)
 
 

@@ -27,9 +27,11 @@ _RECORD_FIELDS = (
 _REQUEST_FIELDS = ("clients", "rate", "seconds", "percentile", "within_ms")
 
 
-def read_trials(folder: SweepFolder, hit_source: HitSource | None) -> list[Trial]:
+def read_trials(
+    folder: SweepFolder, hit_source: HitSource | None, deltas: Sequence[float] = DELTAS
+) -> list[Trial]:
     """Return every trial of a sweep with its measures."""
-    return [scored_trial.trial for scored_trial in score_trials(folder, hit_source)]
+    return [scored_trial.trial for scored_trial in score_trials(folder, hit_source, deltas)]
 
 
 def read_trial(folder: SweepFolder, key: str, hit_source: HitSource | None) -> Trial:
@@ -37,9 +39,11 @@ def read_trial(folder: SweepFolder, key: str, hit_source: HitSource | None) -> T
     return score_trial(folder, key, hit_source).trial
 
 
-def score_trials(folder: SweepFolder, hit_source: HitSource | None) -> list[ScoredTrial]:
+def score_trials(
+    folder: SweepFolder, hit_source: HitSource | None, deltas: Sequence[float] = DELTAS
+) -> list[ScoredTrial]:
     """Return every trial of a sweep with its measures and the results of its queries."""
-    return [score_trial(folder, key, hit_source) for key in folder.trial_keys()]
+    return [score_trial(folder, key, hit_source, deltas) for key in folder.trial_keys()]
 
 
 def score_trial(
