@@ -52,6 +52,7 @@ _EXAMPLES = """  assay rollout start new-ranker --experiment branch --baseline m
   assay rollout hold new-ranker --reason "holiday traffic"
   assay rollout resume new-ranker
   assay rollout rollback new-ranker --reason "latency doubled"
+  assay rollout abandon new-ranker --reason "another way was chosen"
   assay rollout history new-ranker --format json
   assay rollout watch --all --once
   assay rollout watch new-ranker --every 5m
