@@ -1,8 +1,10 @@
 """Assignment: uniform, stable, monotone when the coverage grows, independent between experiments."""
 
+import shutil
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, chisquare
 
+from assay.rollout import assignment
 from assay.rollout.assignment import Assignment, Slot, TrafficSplit
 from assay.rollout.assignment_arrays import assign_many
 
+MODULE = Path(assignment.__file__)
+ARMS = "2001201000010120111220110102121010000101"  # of the first users in new-ranker at a coverage of a half
+SCRIPT = (
+    "from assay.rollout.assignment import TrafficSplit as T\n"
+    "s = T('new-ranker', 0.5)\n"
+    "found = (s.assign(f'user-{i}') for i in range(40))\n"
+    "print(''.join(str(s.arms.index(f.arm) + 1) if f.is_counted else '0' for f in found))"
+)
 USERS = [f"user-{i}" for i in range(40_000)]
 ALPHA = 1e-4  # of each test on these fixed users: a failure is a fault, not chance
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
@@ -88,16 +99,34 @@ def test_these_arms_never_change() -> None:
     """They are those of every process, machine and version of Python: users would change their arm."""
     split = TrafficSplit("new-ranker", 0.5)
     arms = "".join(str(number + 1) for number in assign_many(split, USERS[:40]))
-    assert arms == "2001201000010120111220110102121010000101"
-    script = (
-        "from assay.rollout.assignment import TrafficSplit as T\n"
-        "s = T('new-ranker', 0.5)\n"
-        "found = (s.assign(f'user-{i}') for i in range(40))\n"
-        "print(''.join(str(s.arms.index(f.arm) + 1) if f.is_counted else '0' for f in found))"
-    )
-    command = [sys.executable, "-X", "faulthandler", "-c", script]
+    assert arms == ARMS
+    command = [sys.executable, "-X", "faulthandler", "-c", SCRIPT]
     other = subprocess.run(command, env={"PYTHONHASHSEED": "7"}, capture_output=True, text=True, check=True)
     assert other.stdout.strip() == arms
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
+def test_other_versions_of_python_assign_the_same_arms(version: str) -> None:
+    python = other_python(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} on this machine")
+    alone = f"import sys\nsys.path.insert(0, {str(MODULE.parent)!r})\n" + SCRIPT.replace(
+        "assay.rollout.assignment", "assignment"
+    )
+    other = subprocess.run([python, "-I", "-c", alone], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == ARMS
+
+
+def other_python(version: str) -> str | None:
+    """Return an interpreter of a version, None if there is none."""
+    installed = Path.home() / ".pyenv" / "versions"
+    found = [str(path / "bin" / "python") for path in sorted(installed.glob(f"{version}.*"))]
+    on_path = shutil.which(f"python{version}")
+    for python in [*found, *([on_path] if on_path else [])]:
+        command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        if subprocess.run(command, capture_output=True, text=True).stdout.strip() == version:
+            return python
+    return None
 
 
 def test_overrides_are_shown_their_arm_and_not_counted() -> None:
