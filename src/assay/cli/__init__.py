@@ -152,8 +152,17 @@ def _run_command(name: str, argv: list[str]) -> int:
     except KeyboardInterrupt:
         return _print_problem("interrupted", 130)
     except Exception as error:
+        if _is_interrupted(error):
+            return _print_problem("interrupted", 130)
         code = getattr(error, "exit_code", None)
         return _report_fault(name) if code is None else _print_problem(f"assay {name}: {error}", code)
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Return whether Ctrl-C led to an error, as a query that DuckDB interrupts does."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def show(text: str) -> None:
