@@ -1,6 +1,7 @@
 """assay rollout: its words, its JSON keys, and what a command that is not allowed leaves as it was."""
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from assay.cli import call
 from assay.cli.rollout import parser
 from tests.rollout.logs import NAME, act, save_experiment, start, write_log
 
+GUIDE = Path(__file__).parents[2] / "docs" / "rollouts.md"
 Shown = pytest.CaptureFixture[str]
 Prepare = Callable[[str], object]
 
@@ -154,3 +156,11 @@ def test_the_examples_of_the_help_are_commands_that_the_parser_takes() -> None:
     assert len(examples) > 10
     for words in examples:
         parser().parse_args(words)
+
+
+def test_the_commands_of_the_guide_are_ones_that_the_parser_takes() -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
+    found = re.findall(r"(?m)\bassay rollout ([^\n]*)", "".join(blocks))
+    assert len(found) > 5
+    for words in found:
+        parser().parse_args(shlex.split(words, comments=True))

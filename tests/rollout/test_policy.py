@@ -1,7 +1,9 @@
 """The policy of a rollout: the defaults follow the guides, and every problem is named with its place."""
 
+import re
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from assay.core.errors import ConfigurationError
 from assay.rollout.assignment import Slot
 from assay.rollout.policy import Approvals, MetricRule, RolloutPolicy, Webhook, read_policy
 
+GUIDE = Path(__file__).parents[2] / "docs" / "rollouts.md"
 FULL = """
 alpha = 0.01
 min_traffic = 0.4
@@ -131,3 +134,10 @@ def test_without_a_metric_that_decides_only_people_expose_more_users() -> None:
 )
 def test_only_the_named_people_with_the_role_may_approve(person: str, role: str, is_allowed: bool) -> None:
     assert Approvals(("ann", "bob"), "admin").is_allowed(person, role) is is_allowed
+
+
+def test_the_policy_of_the_guide_is_read_whole() -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
+    policy = read_policy(tomllib.loads(text)["rollout"])
+    assert [step.stage for step in policy.steps] == ["gate", "ab", "full"]
+    assert [rule.metric for rule in policy.rules] == ["ctr", "zero_result", "slo(300)", "reformulation"]
