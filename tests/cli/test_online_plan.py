@@ -76,8 +76,8 @@ def test_every_format_has_the_units(style: str, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "expected a log of events, a table of units"),
-        (["units.csv", "--baseline", "0.1"], "expected past data or --baseline VALUE, found both"),
+        ([], "expected past data (a log, units or sums) or --baseline VALUE, found neither"),
+        (["units.csv", "--baseline", "0.1"], "or --baseline VALUE, found both"),
         (["--baseline", "3"], "--deviation"),
         (["units.csv", "--mde", "0%"], "--mde expects a difference above 0"),
         (["units.csv", "--metric", "click"], "there is no column click"),

@@ -93,14 +93,22 @@ def test_tests_without_experiments_are_named_with_what_to_do(
     ("options", "message"),
     [
         (["nothere.csv"], "nothere.csv: cannot be read"),
+        (["ab.csv"], "ab.csv:1: expected the columns test, measure, offline, online; found a, b"),
         (["--store", "nothere"], "nothere"),
         (["--level", "3"], "--level expects a number between 0 and 1, found 3"),
         (["-m", "nGCD@10"], "nGCD"),
     ],
 )
 def test_wrong_use_is_exit_code_2(
-    options: list[str], message: str, store: str, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    message: str,
+    store: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ab.csv").write_text("a,b\n1,2\n")
     argv = options if "--store" in options else [*options, "--store", store]
     assert call(["online", "predict", *argv]) == 2
     assert message in capsys.readouterr().err

@@ -24,7 +24,7 @@ class PlanRequest:
     def __post_init__(self) -> None:
         if (self.past is None) == (self.baseline is None):
             found = "neither" if self.past is None else "both"
-            raise InputError(f"expected past data or --baseline VALUE, found {found}")
+            raise InputError(f"expected past data (a log, units or sums) or --baseline VALUE, found {found}")
         if self.deviation is not None and self.baseline is None:
             raise InputError("--deviation is of a typed baseline: give --baseline VALUE too")
 

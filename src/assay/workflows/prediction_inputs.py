@@ -61,7 +61,8 @@ def read_difference_table(path: str, level: float) -> list[DifferencePair]:
 def _rows(source: InputFile) -> Iterator[tuple[int, Mapping[str, Any]]]:
     name = detect_format(source, None, {})
     if name in ("csv", "tsv"):
-        yield from DelimitedRows(source, name, {column: column for column in _ALIASES})
+        rows = DelimitedRows(source, name, {column: column for column in _ALIASES})
+        yield from rows if rows.has_header else DelimitedRows(source, name, {})  # to name its first line
     elif name == "jsonl":
         yield from read_rows(source)
     elif name in ("parquet", "arrow"):

@@ -65,8 +65,7 @@ def _add_options(part: argparse.ArgumentParser) -> None:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    has_data = bool(arguments.events or arguments.url)
-    past = _past(arguments) if has_data or arguments.baseline is None else None
+    past = _past(arguments) if arguments.events or arguments.url else None
     name = next(iter([*arguments.metric, *arguments.goal]), "metric").partition("=")[0]
     plan = plan_ab_test(
         PlanRequest(
