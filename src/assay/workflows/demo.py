@@ -178,13 +178,16 @@ class _Demo:
 
     def _fill_store(self, store: Store) -> None:
         now = datetime.now(UTC)
-        for evaluation, run in zip(self.evaluations, self.runs, strict=True):
-            self._save(store, evaluation.name, evaluation, run, {}, now)
+        for run in self.runs:
+            self._save(store, run.name, self._score(run), run, {}, now)
         for night, dimensions in enumerate(_NIGHTLY_DIMENSIONS):
             run = self._build_night(dimensions)
-            evaluation = score_run(self.qrels, run, _MEASURES, self.queries)
             at = now - timedelta(days=len(_NIGHTLY_DIMENSIONS) - night)
-            self._save(store, "nightly", evaluation, run, {"model": "lsa", "dimensions": dimensions}, at)
+            self._save(store, "nightly", self._score(run), run, {"model": "lsa", "dimensions": dimensions}, at)
+
+    def _score(self, run: Run) -> Evaluation:
+        """Return the scores of a run, also those of frequent and rare queries."""
+        return score_run(self.qrels, run, _MEASURES, self.queries, by=["frequency"])
 
     def _save(
         self,
