@@ -109,6 +109,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     folder = tmp_path_factory.mktemp("spark")
     settings = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # for a minute of work
+        "spark.sql.codegen.wholeStage": "false",  # compiling costs more than it saves on few rows
         "spark.sql.shuffle.partitions": "1",
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
