@@ -11,54 +11,33 @@ command goes on.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
 
-from assay.datasets import write
-from assay.datasets.handbook import generate_handbook
 from assay.views.rag import render_study
+from assay.workflows.handbook_project import HandbookIndex, write_handbook_project
 from assay.workflows.language_models import ModelRequest
 from assay.workflows.rag_run import RagRunRequest, run_rag
 from assay.workflows.rag_searches import SearchRequest
 
 ASSAY = str(Path(sys.executable).with_name("assay"))
 INDEXES = {
-    "hnsw-a": ("hnswlib", {"M": 3, "ef_construction": 6}, {"ef": 2}),
-    "hnsw-b": ("hnswlib", {"M": 3, "ef_construction": 8}, {"ef": 8}),
-    "hnsw-c": ("hnswlib", {"M": 4, "ef_construction": 8}, {"ef": 8}),
-    "hnsw-d": ("hnswlib", {"M": 6, "ef_construction": 16}, {"ef": 8}),
-    "ivf-a": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 1}),
-    "ivf-b": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 2}),
-    "ivf-c": ("faiss.ivfflat", {"nlist": 64}, {"nprobe": 2}),
-    "ivf-d": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 4}),
+    "hnsw-a": HandbookIndex("hnswlib", {"M": 3, "ef_construction": 6}, {"ef": 2}),
+    "hnsw-b": HandbookIndex("hnswlib", {"M": 3, "ef_construction": 8}, {"ef": 8}),
+    "hnsw-c": HandbookIndex("hnswlib", {"M": 4, "ef_construction": 8}, {"ef": 8}),
+    "hnsw-d": HandbookIndex("hnswlib", {"M": 6, "ef_construction": 16}, {"ef": 8}),
+    "ivf-a": HandbookIndex("faiss.ivfflat", {"nlist": 32}, {"nprobe": 1}),
+    "ivf-b": HandbookIndex("faiss.ivfflat", {"nlist": 32}, {"nprobe": 2}),
+    "ivf-c": HandbookIndex("faiss.ivfflat", {"nlist": 64}, {"nprobe": 2}),
+    "ivf-d": HandbookIndex("faiss.ivfflat", {"nlist": 32}, {"nprobe": 4}),
 }
-
-
-def write_project(folder: Path, pages: int, questions: int) -> str:
-    """Write the handbook, its questions, and a project with the indexes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    book = generate_handbook(pages, questions)
-    write(book.documents, folder / "corpus.jsonl")
-    write(book.qrels, folder / "judged.qrels")
-    columns = (book.questions.ids, book.questions.columns["text"], book.questions.columns["answers"])
-    rows = [{"query_id": key, "text": text, "answers": a} for key, text, a in zip(*columns, strict=True)]
-    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    lines = ["[data]", 'queries = "questions.jsonl"', 'documents = "corpus.jsonl"', 'qrels = "judged.qrels"']
-    for name, (engine, build, search) in INDEXES.items():
-        lines += [f"[systems.{name}]", 'kind = "index"', f'engine = "{engine}"', 'encoder = "lsa"']
-        lines += [f"build.{key} = {value}" for key, value in build.items()]
-        lines += [f"search.{key} = {value}" for key, value in search.items()]
-    path = folder / "assay.toml"
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
 
 
 def run_study(options: argparse.Namespace, url: str) -> str:
     """Return the study as text; it is also written to the folder."""
     folder = Path(options.folder)
-    project = write_project(folder, options.pages, options.questions)
+    project = write_handbook_project(folder, options.pages, options.questions, INDEXES)
     model = ModelRequest(
         endpoint=url, model=options.model, workers=1, timeout=900, replies=str(folder / "replies")
     )

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from assay.views.demo import DemoStep, render_step
+from assay.workflows.demo_answers import missing_model
 from tests.web.dashboards import open_dashboard
 
 DemoCall = tuple[subprocess.CompletedProcess[str], Path]
@@ -44,7 +45,8 @@ def test_the_demo_scores_compares_explains_and_decides(called_demo: DemoCall) ->
     ):
         assert expected in done.stdout
     assert os.listdir(folder) == ["assay-demo"]
-    expected_files = "assay.toml base.fbin bench bench.html bench.toml bm25.run compare.html failures.html"
+    expected_files = "" if missing_model() else "answers "
+    expected_files += "assay.toml base.fbin bench bench.html bench.toml bm25.run compare.html failures.html"
     expected_files += " helpcentre judging lsa.run queries.fbin report.html runs store traffic"
     assert sorted(os.listdir(folder / "assay-demo")) == expected_files.split()
 
@@ -55,9 +57,22 @@ def test_the_demo_prints_a_headline_and_a_verdict_for_each_step_in_under_100_lin
     done, _ = called_demo
     lines = done.stdout.splitlines()
     titles = [number for number, line in enumerate(lines) if line.startswith("── ")]
-    assert len(titles) == 12
+    assert len(titles) == 13
     assert all(lines[number + 2].startswith("→ ") for number in titles)
     assert len(lines) + len(done.stderr.splitlines()) < 100
+
+
+def test_answers_of_a_model_are_kept_for_the_dashboard_or_said_to_be_left_out(
+    called_demo: DemoCall, demo: Path
+) -> None:
+    step = called_demo[0].stdout.partition("── Are answers right?")[2]
+    studies = open_dashboard(demo / "store").get("/rag.json").json()["studies"]
+    if missing_model():
+        assert "left out: " in step
+        assert studies == []
+    else:
+        assert "right with the passages of exact search" in step
+        assert [(study["name"], study["questions"]) for study in studies] == [("handbook", 6)]
 
 
 def test_the_demo_ends_with_the_address_of_its_dashboard(called_demo: DemoCall) -> None:

@@ -1,14 +1,10 @@
 """A study with the small real model over real indexes of two families: answers depend on retrieval."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-from assay.datasets import write
-from assay.datasets.handbook import generate_handbook
 from assay.rag.contexts import CLOSED_BOOK
 from assay.rag.study import RagStudy
+from assay.workflows.handbook_project import HandbookIndex, write_handbook_project
 from assay.workflows.language_models import ModelRequest
 from assay.workflows.rag_run import RagRunRequest, run_rag
 from assay.workflows.rag_searches import SearchRequest
@@ -17,31 +13,13 @@ from tests.local_models import SMALL, served_small_model
 pytestmark = pytest.mark.xdist_group("local models")
 K = 2
 INDEXES = {
-    "hnsw-1": ("hnswlib", {"M": 2, "ef_construction": 4}, {"ef": 1}),
-    "hnsw-2": ("hnswlib", {"M": 3, "ef_construction": 6}, {"ef": 2}),
-    "hnsw-3": ("hnswlib", {"M": 4, "ef_construction": 8}, {"ef": 8}),
-    "ivf-1": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 1}),
-    "ivf-2": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 2}),
-    "ivf-3": ("faiss.ivfflat", {"nlist": 32}, {"nprobe": 8}),
+    "hnsw-1": HandbookIndex("hnswlib", {"M": 2, "ef_construction": 4}, {"ef": 1}),
+    "hnsw-2": HandbookIndex("hnswlib", {"M": 3, "ef_construction": 6}, {"ef": 2}),
+    "hnsw-3": HandbookIndex("hnswlib", {"M": 4, "ef_construction": 8}, {"ef": 8}),
+    "ivf-1": HandbookIndex("faiss.ivfflat", {"nlist": 32}, {"nprobe": 1}),
+    "ivf-2": HandbookIndex("faiss.ivfflat", {"nlist": 32}, {"nprobe": 2}),
+    "ivf-3": HandbookIndex("faiss.ivfflat", {"nlist": 32}, {"nprobe": 8}),
 }
-
-
-def write_project(folder: Path, pages: int, questions: int) -> str:
-    """Write a handbook with its questions, and a project with an index of each kind over it."""
-    book = generate_handbook(pages, questions)
-    write(book.documents, folder / "corpus.jsonl")
-    write(book.qrels, folder / "judged.qrels")
-    columns = (book.questions.ids, book.questions.columns["text"], book.questions.columns["answers"])
-    rows = [{"query_id": key, "text": text, "answers": a} for key, text, a in zip(*columns, strict=True)]
-    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    lines = ["[data]", 'queries = "questions.jsonl"', 'documents = "corpus.jsonl"', 'qrels = "judged.qrels"']
-    for name, (engine, build, search) in INDEXES.items():
-        lines += [f"[systems.{name}]", 'kind = "index"', f'engine = "{engine}"', 'encoder = "lsa"']
-        lines += [f"build.{key} = {value}" for key, value in build.items()]
-        lines += [f"search.{key} = {value}" for key, value in search.items()]
-    path = folder / "assay.toml"
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +31,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> RagStudy:
         model = ModelRequest(
             endpoint=url, model=SMALL, workers=1, timeout=600, replies=str(folder / "replies")
         )
-        searches = SearchRequest(project=write_project(folder, 400, 10))
+        searches = SearchRequest(project=write_handbook_project(folder, 400, 10, INDEXES))
         request = RagRunRequest(model=model, searches=searches, k=K, removals=(0, 1, 2), max_tokens=24)
         study = run_rag(request).study
     assert study is not None

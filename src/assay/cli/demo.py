@@ -17,13 +17,10 @@ _INTRODUCTION = (
 _NEXT = """
 try next:
   {assay} compare {folder}/helpcentre {folder}/bm25.run {folder}/lsa.run --by frequency --by category
-  {assay} failures {folder}/helpcentre {folder}/lsa.run --by platform
   {assay} gate --project {folder}/assay.toml --baseline {folder}/lsa.run --candidate {folder}/bm25.run
   {assay} run --project {folder}/assay.toml -o {folder}/runs words hybrid
   {assay} judge agreement {folder}/judging/labels.csv
-  {assay} experiments list --store {folder}/store
   {assay} online ab {folder}/traffic/ab_test.ndjson --project {folder}/assay.toml
-  {assay} online interleave {folder}/traffic/interleaved.ndjson --baseline bm25
   {assay} online predict --store {folder}/store
   {assay} serve --store {folder}/store  # the dashboard: http://127.0.0.1:8765
   {assay} bench {folder}/bench.toml -o {folder}/bench --index 'faiss.flat' --index 'faiss.nsg / search_L=32'
@@ -38,9 +35,10 @@ def parser() -> argparse.ArgumentParser:
         "demo",
         "Search a help centre by words and by vectors; score both, compare them, find what fails and why, "
         "and decide; build an evaluation set from labels of two raters and a model; follow the experiments "
-        "of five nights; simulate a fortnight of users and decide by what they do; then measure two vector "
-        "indexes. The collection, the runs, the rules, the labels, the logs, the store, the vectors and the "
-        "reports stay in a folder to try things on.",
+        "of five nights; simulate a fortnight of users and decide by what they do; measure two vector "
+        "indexes; and let a small language model answer questions, if it is on this machine. The "
+        "collection, the runs, the rules, the labels, the logs, the store, the vectors and the reports "
+        "stay in a folder to try things on.",
         "example:\n  assay demo --folder /tmp/assay-demo\n\nexit codes: 0 done; 2 wrong use or bad input",
     )
     parser.add_argument(

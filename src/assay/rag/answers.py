@@ -171,7 +171,9 @@ def read_status(recorded: RecordedReply) -> tuple[str, str]:
         return REFUSED, reply.refusal or f"the server ended the reply: {reply.finish_reason}"
     if not reply.text.strip():
         return FAILED, "the reply is empty"
-    return (REFUSED, "") if is_refusal(reply.text) else (ANSWERED, "")
+    if is_refusal(reply.text):
+        return REFUSED, ""
+    return ANSWERED, "the reply was cut at its highest length" if reply.finish_reason == "length" else ""
 
 
 class TextScores(NamedTuple):

@@ -46,9 +46,10 @@ def ab_step(test: ABTest, counts: Mapping[str, int]) -> DemoStep:
         f"{test.status.label}: {'; '.join(test.status.reasons)}",
         [
             describe_ratio(body["srm"]),
-            *(
-                f"guardrail {r.metric}: {format_share(r.relative.estimate.value)} "
-                f"({format_interval(r.relative.estimate, format_share)}), always valid"
+            "guardrails, always valid: "
+            + "; ".join(
+                f"{r.metric} {format_share(r.relative.estimate.value)} "
+                f"({format_interval(r.relative.estimate, format_share)})"
                 for r in guardrails
             ),
         ],

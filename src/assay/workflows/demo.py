@@ -40,6 +40,7 @@ from assay.views.failures import render_failures
 from assay.workflows.bench import BenchRequest, bench
 from assay.workflows.bench_report import ReportTrialsRequest, report_trials, reproduction_commands
 from assay.workflows.compare import CompareRequest, compare
+from assay.workflows.demo_answers import answer_questions
 from assay.workflows.demo_files import BENCH, GATE, ONLINE, SYSTEMS
 from assay.workflows.demo_judging import judge_sample
 from assay.workflows.demo_online import measure_traffic
@@ -90,6 +91,7 @@ def demo(request: DemoRequest, report: StepReport = lambda step: None) -> DemoRe
     demonstration.record()
     demonstration.go_online()
     demonstration.benchmark()
+    demonstration.answer()
     return DemoResult(
         demonstration.folder,
         tuple(demonstration.steps),
@@ -183,7 +185,9 @@ class _Demo:
         for night, dimensions in enumerate(_NIGHTLY_DIMENSIONS):
             run = self._build_night(dimensions)
             at = now - timedelta(days=len(_NIGHTLY_DIMENSIONS) - night)
-            self._save(store, "nightly", self._score(run), run, {"model": "lsa", "dimensions": dimensions}, at)
+            self._save(
+                store, "nightly", self._score(run), run, {"model": "lsa", "dimensions": dimensions}, at
+            )
 
     def _score(self, run: Run) -> Evaluation:
         """Return the scores of a run, also those of frequent and rare queries."""
@@ -241,6 +245,10 @@ class _Demo:
         self._add(bench_step(report_data))
         self.missing_extra = write_charts(report_data, self.folder)
         self.pages += ["bench.html"] * (not self.missing_extra)
+
+    def answer(self) -> None:
+        """Have a small language model answer questions, if it is on this machine."""
+        self._add(answer_questions(self.folder))
 
     def _add(self, step: DemoStep) -> None:
         self.steps.append(step)
