@@ -6,11 +6,16 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from assay.core.records import DatasetVersion
+from assay.core.tables import Qrels
 from assay.store.accounts import ApiTokens
 from assay.store.audit import list_entries
+from assay.store.datasets import DatasetVersions
 from assay.store.store import Store
 from assay.web.page import Role
+from assay.workflows.rollouts import StartRolloutRequest, start_rollout
 from tests.rollout.logs import NAME, act, start, write_log
+from tests.stores import experiment
 from tests.web.dashboards import open_dashboard, token_of
 from tests.web.teams import NAMES, add_accounts, create_team_app, log_in, open_client
 
@@ -60,6 +65,30 @@ def test_a_rollout_answers_what_justified_it_and_whether_that_held(client: TestC
     assert "passed: 9 of 9 checks hold" in page
     assert "not known yet: no online evidence shows a goal" in page
     assert "Roll back now" in page
+
+
+def test_the_chain_leads_from_the_evaluation_set_to_the_rollout_and_back(tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    with Store(store) as opened:
+        qrels = Qrels({"q1": {"a": 1}})
+        version = DatasetVersions(opened).save(DatasetVersion("help centre", {}), {"qrels": qrels})
+        result = {"verdict": "passed", "words": "passed"}
+        digests = {"qrels": version.digests["qrels"]}
+        candidate = opened.put(experiment("scored", result=result, digests=digests))
+        main = opened.put(experiment("main"))
+    start_rollout(StartRolloutRequest(name="r", experiment="scored", baseline="main", store=store))
+    client = open_dashboard(Path(store))
+    page = client.get("/rollouts/r").text
+    for address in ("/datasets/help%20centre", f"/experiments/{main.id}", f"/experiments/{candidate.id}"):
+        assert f'href="{address}"' in page
+        assert client.get(address).status_code == 200
+    for one, role in ((candidate, "candidate"), (main, "baseline")):
+        assert 'href="/rollouts/r"' in client.get(f"/experiments/{one.id}").text
+        (link,) = client.get(f"/experiments/{one.id}.json").json()["rollouts"]
+        assert (link["name"], link["role"], link["state"]) == ("r", role, "running")
+    history = client.get("/rollouts/r.json").json()["history"]
+    assert history["links"]["dataset"] == version.label
+    assert history["links"]["baseline"]["name"] == "main"
 
 
 def test_the_evidence_is_that_of_the_command(client: TestClient, tmp_path: Path) -> None:

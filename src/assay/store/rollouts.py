@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, insert, select, text
+from sqlalchemy import ColumnElement, Connection, RowMapping, func, insert, or_, select, text
 from sqlalchemy.exc import IntegrityError
 
 from assay.core.errors import InputError, StoreError
@@ -76,12 +76,18 @@ class Rollouts:
 
     def all(self) -> list[Rollout]:
         """Return every rollout, the newest first."""
+        return self._find()
+
+    def of_experiment(self, experiment: str) -> list[Rollout]:
+        """Return the rollouts that release an experiment or have it as their baseline, the newest first."""
+        return self._find(or_(rollouts.c.experiment == experiment, rollouts.c.baseline == experiment))
+
+    def _find(self, *conditions: ColumnElement[bool]) -> list[Rollout]:
+        names = select(rollouts.c.name).where(*conditions)
+        query = select(rollouts).where(*conditions).order_by(rollouts.c.created_at.desc(), rollouts.c.name)
         with self.database.read_transaction() as connection:
-            rows = connection.execute(
-                select(rollouts).order_by(rollouts.c.created_at.desc(), rollouts.c.name)
-            )
-            found = rows.mappings().all()
-            moves = _transitions(connection)
+            found = connection.execute(query).mappings().all()
+            moves = _transitions(connection, rollout_transitions.c.rollout.in_(names))
         return [_rollout(row, moves.get(row["name"], ())) for row in found]
 
     def append(self, rollout: Rollout, transition: Transition) -> Rollout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from assay.rollout.evidence import FAILED, OPEN, PASSED, StepCheck
 from assay.rollout.machine import LIVE, Rollout, candidate_share
@@ -101,7 +102,7 @@ def link_rows(history: RolloutHistory) -> list[dict[str, str]]:
     links, rows = history.links, []
     if links.dataset:
         name = links.dataset.partition("@")[0]
-        rows.append({"kind": "evaluation set", "name": links.dataset, "address": f"/datasets/{name}"})
+        rows.append({"kind": "evaluation set", "name": links.dataset, "address": f"/datasets/{quote(name)}"})
     if links.baseline:
         rows.append(_experiment_row("baseline", links.baseline.name, links.baseline.id))
     if links.experiment:

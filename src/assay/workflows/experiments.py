@@ -17,11 +17,13 @@ from assay.evaluation.experiment_fields import (
 )
 from assay.evaluation.trends import Trend, WatchStatus, watch_trend
 from assay.measures import parse
+from assay.rollout.machine import Rollout
 from assay.store.datasets import DatasetVersions
 from assay.store.experiment_order import sort_order
+from assay.store.rollouts import Rollouts
 from assay.views.experiments import differences_dict
 from assay.views.trends import trend_dict
-from assay.workflows.online_links import OnlineLink, find_online_links
+from assay.workflows.online_links import OnlineLink, find_online_links, link_rollout
 from assay.workflows.stores import open_existing_store
 from assay.workflows.trends import read_trend
 
@@ -97,13 +99,18 @@ class ShownExperiments:
     experiments: tuple[Experiment, ...]
     datasets: Mapping[str, str] = field(default_factory=dict)  # the version of the evaluation set by id
     online: Sequence[OnlineLink] = ()  # the A/B tests and the interleaving of a single experiment
+    rollouts: Sequence[Rollout] = ()  # those of a single experiment
 
     def to_dict(self) -> dict[str, Any]:
         """The experiments as plain data, with the keys that `assay experiments show --format json` prints."""
         if len(self.experiments) == 1:
             (experiment,) = self.experiments
-            online = [link.to_dict() for link in self.online]
-            return {**experiment.to_dict(), "dataset": self.datasets.get(experiment.id), "online": online}
+            links = {
+                "dataset": self.datasets.get(experiment.id),
+                "online": [link.to_dict() for link in self.online],
+                "rollouts": [link_rollout(rollout, experiment.id) for rollout in self.rollouts],
+            }
+            return {**experiment.to_dict(), **links}
         return differences_dict(self.experiments)
 
 
@@ -112,9 +119,11 @@ def show_experiments(request: ShowExperimentsRequest) -> ShownExperiments:
     with open_existing_store(request.store) as store:
         experiments = tuple(store.get(name) for name in request.names)
         labels = DatasetVersions(store).labels_by_qrels()
-        online = find_online_links(store, experiments[0].id) if len(experiments) == 1 else ()
+        single = experiments[0].id if len(experiments) == 1 else ""
+        online = find_online_links(store, single) if single else ()
+        rollouts = Rollouts(store.database).of_experiment(single) if single else ()
     versions = {e.id: labels[digest] for e in experiments if (digest := e.digests.get("qrels")) in labels}
-    return ShownExperiments(experiments, versions, online)
+    return ShownExperiments(experiments, versions, online, rollouts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.core.online_records import BASELINE, CANDIDATE, OnlineRecord
+from assay.rollout.machine import Rollout
 from assay.store.online_records import linked_to
 from assay.store.store import Store
 
@@ -41,3 +42,15 @@ def find_online_links(store: Store, experiment: str) -> Sequence[OnlineLink]:
             if record.links.get(role) == experiment:
                 links.setdefault((record.kind, record.name), OnlineLink(record, role))
     return list(links.values())
+
+
+def link_rollout(rollout: Rollout, experiment: str) -> dict[str, Any]:
+    """Return where a rollout is, and which side of it an experiment is."""
+    return {
+        "name": rollout.name,
+        "role": CANDIDATE if rollout.experiment == experiment else BASELINE,
+        "state": rollout.position.state,
+        "step": rollout.step.label,
+        "at": rollout.transitions[-1].at.isoformat(),
+        "reason": rollout.transitions[-1].reason,
+    }

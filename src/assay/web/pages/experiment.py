@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from assay.core.online_records import AB_TEST, OnlineRecord
 from assay.evaluation.configuration import flatten_settings
+from assay.rollout.machine import Rollout
 from assay.views.online_pages import describe_interleaving, state_of
+from assay.views.rollouts import describe_rollout
 from assay.web.page import Action, Context, Page, Parameters, Result, View
 from assay.workflows.experiments import (
     NoteRequest,
@@ -19,6 +22,7 @@ from assay.workflows.experiments import (
     show_experiments,
     tag_experiment,
 )
+from assay.workflows.online_links import link_rollout
 from assay.workflows.system_numbers import number_systems
 
 
@@ -69,10 +73,20 @@ def present(context: Context, value: ShownExperiments, parameters: ExperimentPar
         "number": number_systems([experiment.name], context.store)[experiment.name],
         "dataset": value.datasets.get(experiment.id),
         "online": [{"link": link, **_mark(link.record)} for link in value.online],
+        "rollouts": [_rollout_row(rollout, experiment.id) for rollout in value.rollouts],
         "axis": (min([0.0, *ends]), max([1.0, *ends])),
         "spaces": {title: flatten_settings(values) for title, values in spaces.items() if values},
     }
     return View(experiment.name, f"assay experiments show {experiment.id}", parts)
+
+
+def _rollout_row(rollout: Rollout, experiment: str) -> dict[str, str]:
+    """Return where a rollout is, and which side of it an experiment is."""
+    return {
+        **link_rollout(rollout, experiment),
+        "address": f"/rollouts/{quote(rollout.name, safe='')}",
+        "sentence": describe_rollout(rollout),
+    }
 
 
 def _mark(record: OnlineRecord) -> dict[str, str]:
