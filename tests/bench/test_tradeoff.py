@@ -67,3 +67,15 @@ def test_trials_that_lack_a_figure_failed_or_are_not_indexed_have_no_place() -> 
 def test_a_floor_of_another_figure_is_refused() -> None:
     with pytest.raises(InputError, match=r"uses recall, robustness-0\.3, qps; found a floor for p99_ms"):
         tradeoff_planes(TRIALS, 0.3, {"p99_ms": 5})
+
+
+def test_each_figure_may_have_several_floors_the_lowest_first() -> None:
+    planes = tradeoff_planes(TRIALS, 0.1, {"recall": [0.95, 0.85], "qps": 75}, defaults=2)
+    assert [(plane.fixed, plane.floor) for plane in planes] == [
+        ("recall", 0.85),
+        ("recall", 0.95),
+        ("robustness-0.1", pytest.approx(0.9333, abs=1e-4)),
+        ("robustness-0.1", 1.0),
+        ("qps", 75),
+    ]
+    assert [len(plane.points) for plane in planes] == [2, 1, 2, 2, 1]

@@ -29,7 +29,8 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .6rem .8rem; bord
 @media print { .contents { display: none } details { border: 0 } summary { list-style: none }
   details::details-content { content-visibility: visible; display: block; block-size: auto } }
 </style>"""
-# A narrow page has one panel below the other, each as wide as the page. Paper shows what is folded.
+# A narrow page has one panel below the other, each as wide as the page. Paper shows what is folded. A figure
+# is one picture with one description; its numbers are in the tables.
 _DRAW_SCRIPT = """
 const page = document.querySelector("h1").clientWidth;
 const AXES = 85;
@@ -41,22 +42,30 @@ function fit(spec, room) {
     const wide = typeof inner.width === "number" ? inner.width + AXES : room;
     spec.columns = Math.max(1, Math.min(spec.columns, Math.floor(room / wide)));
   }
-  if (typeof spec.width === "number") spec.width = Math.min(spec.width, room - AXES);
-  const label = spec.encoding?.y?.axis;
-  if (label?.labelLimit) label.labelLimit = Math.min(label.labelLimit, room * 0.42);
+  const axes = [spec, ...(spec.layer || [])].map((one) => one.encoding?.y?.axis);
+  const labels = axes.filter((axis) => axis?.labelLimit);
+  for (const axis of labels) axis.labelLimit = Math.min(axis.labelLimit, room * 0.42);
+  if (typeof spec.width === "number")
+    spec.width = Math.min(spec.width, room - (labels.length ? labels[0].labelLimit + 45 : AXES));
   if (spec.facet?.header?.labelLimit) spec.facet.header.labelLimit = room - 20;
   for (const name of parts) spec[name] = fit(spec[name], room);
   return spec;
 }
 function fitted(figure) {
   const spec = fit(figure, page);
-  if (page < 600) spec.config.legend.orient = "bottom";
+  if (page < 600) Object.assign(spec.config.legend, { orient: "bottom", direction: "vertical" });
   spec.config.legend.labelLimit = Math.min(spec.config.legend.labelLimit, page * 0.5);
   spec.config.header.labelLimit = Math.min(spec.config.header.labelLimit, page - 30);
   return spec;
 }
+function name(svg, text) {
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", text);
+  for (const part of svg.children) part.setAttribute("aria-hidden", "true");
+}
 for (const [at, figure] of figures.entries())
-  vegaEmbed(`#figure-${at}`, fitted(figure), { renderer: "svg", actions: false, ast: true }).catch(
+  vegaEmbed(`#figure-${at}`, fitted(figure), { renderer: "svg", actions: false, ast: true }).then(
+    () => name(document.querySelector(`#figure-${at} svg`), figure.description)).catch(
     (error) => { document.getElementById(`figure-${at}`).textContent = error; console.error(error); });
 const folded = () => document.querySelectorAll("details");
 addEventListener("beforeprint", () => folded().forEach((one) => {

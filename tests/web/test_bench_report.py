@@ -1,0 +1,135 @@
+"""The report of a benchmark in a real browser: at three widths, light, dark and on paper."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from assay.bench.selection.tradeoff import tradeoff_planes
+from assay.bench.studies.findings import FindingSettings, collect_findings
+from assay.bench.studies.scored_trial import ScoredTrial
+from assay.bench.studies.study import Study
+from assay.bench.trials import PassSpread
+from assay.views.bench_charts import ReportData
+from assay.views.bench_report import render_bench_report
+from tests.studies import make_data, make_study, trial_with_hits
+from tests.web import axe
+
+TRUTH = np.tile(np.arange(100), (60, 1))
+
+
+def searched(engine: str, seed: int, hits: int, **search: int) -> ScoredTrial:
+    """A trial of 60 queries with about so many hits, and a few without any."""
+    rng = np.random.default_rng(seed)
+    counts = np.clip(rng.integers(hits - 1, hits + 3, 60), 0, 10)
+    counts[: 3 - seed] = 0
+    ids = np.where(np.arange(10) < counts[:, None], TRUTH[:, :10], 500 + np.arange(10))
+    rate = 9000.0 / hits
+    return trial_with_hits(
+        counts.tolist(), engine, ids=ids, search=search, qps=PassSpread(rate, rate, rate, 1)
+    )
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with every kind of figure."""
+    names = (("faiss.hnsw", "efSearch"), ("faiss.ivfflat", "nprobe"), ("hnswlib", "ef"))
+    trials = [
+        searched(engine, at, hits, **{parameter: 4 * hits})
+        for at, (engine, parameter) in enumerate(names)
+        for hits in (7, 8, 9, 10)
+    ]
+    rng = np.random.default_rng(0)
+    data = make_data(TRUTH, rng.normal(size=(600, 4)), rng.normal(size=(60, 4)), k=10)
+    study, other = make_study(*trials, data=data), Study(tuple(trials[::-1]), {}, data, "others.csv")
+    findings = collect_findings(study, FindingSettings(tolerance=0.06), others=[other])
+    planes = tradeoff_planes(study.scored_trials, 0.1, defaults=2)
+    page = render_bench_report(ReportData(study, findings, planes), ["assay bench report x"], "html")
+    place = tmp_path_factory.mktemp("report") / "report.html"
+    place.write_text(page, encoding="utf-8")
+    return place
+
+
+@pytest.fixture(scope="module", params=["light", "dark", "print"])
+def look(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def page(browser: Browser, page_file: Path, look: str) -> Iterator[Page]:
+    """The report after its figures are drawn."""
+    page = browser.new_page(color_scheme="dark" if look == "dark" else "light")
+    if look == "print":
+        page.emulate_media(media="print")
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1440, 768, 390])
+def test_a_report_has_no_serious_violation_and_fits_its_window(
+    page: Page, page_file: Path, look: str, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(page_file.as_uri())
+    page.wait_for_function(
+        "[...document.querySelectorAll('.drawn')].every((one) => one.querySelector('svg'))"
+    )
+    assert axe.violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    figures = page.evaluate(
+        "[...document.querySelectorAll('figure')].map((one) => one.scrollWidth - one.clientWidth)"
+    )
+    assert max(figures) <= 0
+    sizes = page.evaluate(
+        """[...document.querySelectorAll('.drawn svg')].map((one) =>
+             one.getBoundingClientRect().width / one.viewBox.baseVal.width)"""
+    )
+    assert min(sizes) * 11 >= 8.5  # the smallest label in pixels
+
+
+def test_every_panel_has_both_axes(browser: Browser, page_file: Path) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(page_file.as_uri())
+    page.wait_for_function(
+        "[...document.querySelectorAll('.drawn')].every((one) => one.querySelector('svg'))"
+    )
+    counts = page.evaluate(
+        """[...document.querySelectorAll('.drawn')].map((one) => [
+             one.querySelectorAll('[aria-roledescription="axis"]').length,
+             one.querySelectorAll('.mark-group.role-scope > g, .mark-group.role-frame > g').length])"""
+    )
+    page.close()
+    assert len(counts) >= 10
+    assert all(axes >= 2 for axes, _ in counts)
+
+
+def test_the_verdict_is_first_and_the_contents_lead_to_every_figure(
+    browser: Browser, page_file: Path
+) -> None:
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    assert page.locator("section").first.locator("p").first.inner_text().startswith("At a mean recall of 0.9")
+    links = page.locator("nav.contents a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    assert len(links) > 10
+    assert all(page.locator(link).count() == 1 for link in links)
+    page.locator("nav.contents a", has_text="tables and notes").click()
+    page.wait_for_function("document.querySelectorAll('details[open]').length === 1")
+    page.close()
+
+
+def test_paper_has_what_is_folded_on_the_screen(browser: Browser, page_file: Path, tmp_path: Path) -> None:
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    page.wait_for_function(
+        "[...document.querySelectorAll('.drawn')].every((one) => one.querySelector('svg'))"
+    )
+    assert page.locator("details[open]").count() == 0
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    assert page.locator("details table").first.is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
+    assert page.pdf(path=tmp_path / "page.pdf").startswith(b"%PDF")
+    page.close()
