@@ -45,6 +45,7 @@ events {{ worker_connections 4096; }}
 http {{
   access_log off; default_type application/json; keepalive_requests 1000000;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; root {folder};
+  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   client_max_body_size 10m;
   upstream primary {{ server 127.0.0.1:{primary}; keepalive 64; }}
   server {{ listen 127.0.0.1:{primary}; location / {{ return 200 '{body}'; }} location /large {{ }} }}
@@ -84,8 +85,10 @@ def faulty(name: str) -> Iterator[int]:
     command = [sys.executable, __file__, "--serve", name]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
-        yield int(server.stdout.readline())
-        server.kill()
+        try:
+            yield int(server.stdout.readline())
+        finally:
+            server.kill()
 
 
 def _treat(behave: Callable[[socket.socket], None], connection: socket.socket) -> None:
