@@ -29,7 +29,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(
-        number=format_value,
+        number=_number,
         signed=format_signed,
         p=format_p,
         short=format_short,
@@ -48,6 +48,15 @@ def environment() -> Environment:
 def render(template: str, **values: Any) -> str:
     """Return a template with its values."""
     return environment().get_template(template).render(**values)
+
+
+def _number(value: float | None) -> str:
+    """Return a value with the sign that differences have.
+
+    >>> _number(-0.5), _number(None)
+    ('−0.5000', '–')
+    """
+    return format_value(value).replace("-", "−")
 
 
 def _query(values: dict[str, Any]) -> str:

@@ -39,14 +39,20 @@ def _excerpt(fields: Mapping[str, Any], text: str) -> tuple[str, str, str]:
 
     >>> _excerpt({"text": "how to reset a password"}, "RESET")
     ('how to ', 'reset', ' a password')
+    >>> _excerpt({"text": 40 * "long " + "text " + 40 * "more "}, "text")[0][:10]
+    '…long long'
     """
     for value in fields.values():
         content = " ".join(str(value or "").split())
         place = content.lower().find(text.lower())
         if place >= 0:
             end = place + len(text)
-            before = f"…{content[place - _AROUND : place]}" if place > _AROUND else content[:place]
-            return before, content[place:end], content[end : end + _AROUND]
+            before, after = content[max(0, place - _AROUND) : place], content[end : end + _AROUND]
+            if place > _AROUND:
+                before = f"…{before.partition(' ')[2]}"
+            if end + _AROUND < len(content):
+                after = f"{after.rpartition(' ')[0]}…"
+            return before, content[place:end], after
     return " ".join(str(value or "") for value in fields.values())[: 2 * _AROUND], "", ""
 
 
