@@ -521,3 +521,20 @@ def test_time_goes_by_in_the_table_while_nothing_happens(monkeypatch: pytest.Mon
         while piece := rest.read(65536):
             shown += piece
     assert re.search(rb"\x1b\[4A\x1b\[J$", shown)
+
+
+def test_robustness_is_shown_at_the_delta_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    index = ["--index", "misbehaving / rows=100,1500", "--mode", "single", "-o", "at-delta"]
+    _, out, _ = call_bench(capsys, *QUICK, *index, "--delta", "0.4", "--format", "md")
+    assert "| Robustness-0.4@5 |" in out
+    _, out, _ = call_bench(capsys, "show", "at-delta", "--delta", "0.8", "--format", "json")
+    assert "Robustness(delta=0.8)@5" in json.loads(out)["trials"][0]["measures"]
+    _, out, _ = call_bench(capsys, "show", "at-delta", "--delta", "0.8")
+    assert "Robustness-0.8@5" in out
+    assert "Robustness-0.9@5" in call_bench(capsys, "show", "at-delta")[1]
+
+
+def test_a_delta_that_no_recall_has_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call_bench(capsys, "show", "at-delta", "--delta", "0")
+    assert (code, out) == (2, "")
+    assert "--delta: expected a recall above 0, at most 1, found 0" in err

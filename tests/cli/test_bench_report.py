@@ -254,3 +254,54 @@ def test_damage_to_what_a_sweep_looked_for_is_told(capsys: pytest.CaptureFixture
     Path("damaged/matched.json").write_text("{")
     code, _, err = call_report(capsys, "damaged")
     assert (code, "matched.json: is damaged" in err) == (2, True)
+
+
+def test_published_tables_are_compared_side_by_side(capsys: pytest.CaptureFixture[str], shared: Path) -> None:
+    names = ("text2image_10M", "deep_10M")
+    tables = [str(shared / "robustness_paper" / f"{name}_k10_cdf.csv") for name in names]
+    code, out, _ = call_report(capsys, *tables, "--format", "json")
+    made = json.loads(out)
+    assert (code, [each["dataset"] for each in made["data_sets"]]) == (
+        0,
+        ["text2image_10M_k10_cdf", "deep_10M_k10_cdf"],
+    )
+    assert [len(each["curves"]) for each in made["data_sets"]] == [6, 6]
+    assert made["pooled"][0]["ratio"]["value"] == pytest.approx(4.6257, abs=1e-4)
+    _, out, _ = call_report(capsys, *tables)
+    assert "4.63 times as many queries below δ = 0.1" in " ".join(out.split())
+    assert "Robustness-δ side by side" in out
+
+
+def test_floors_tolerance_and_range_are_those_that_are_given(capsys: pytest.CaptureFixture[str]) -> None:
+    floors = ["--floor", "recall=0.8", "--floor", "recall=0.9", "--floor", "robustness=0.9"]
+    options = [*floors, "--delta", "0.3", "--tolerance", "0.05", "--recall-range", "0.5", "1"]
+    code, out, _ = call_report(capsys, "sweep", *options, "--format", "json")
+    made = json.loads(out)
+    assert code == 0
+    assert [plane["floor"] for plane in made["tradeoff"] if plane["fixed"] == "recall"] == [0.8, 0.9]
+    assert [plane["floor"] for plane in made["tradeoff"] if plane["fixed"] == "robustness-0.3"] == [0.9]
+    assert sum(plane["fixed"] == "qps" for plane in made["tradeoff"]) == 2
+    assert (made["tolerance"], made["pooling_tolerance"], made["recall_range"]) == (0.05, 0.05, [0.5, 1.0])
+    assert {entry["n"] for entry in made["information"]} == {6}
+    assert all(option in shlex.split(made["reproduce"][-1]) for option in options)
+
+
+def test_every_k_that_is_given_has_its_curves(capsys: pytest.CaptureFixture[str]) -> None:
+    made = json.loads(call_report(capsys, "sweep", "-k", "10", "-k", "5", "--format", "json")[1])
+    assert [(each["k"], len(each["curves"][0]["curve"])) for each in made["data_sets"]] == [(10, 10), (5, 5)]
+    assert made["k"] == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--recall-range", "0.9", "0.7"], "expected two recalls, the lower first, found 0.9 and 0.7"),
+        (["--tolerance", "2"], "--tolerance: expected a recall"),
+        (["--floor", "p99_ms=5"], "the trade-off uses recall, robustness-0.1, qps; found a floor for p99_ms"),
+    ],
+)
+def test_thresholds_that_cannot_be_are_wrong_use(
+    capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    code, out, err = call_report(capsys, "sweep", *options)
+    assert (code, out, message in err) == (2, "", True)

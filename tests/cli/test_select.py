@@ -214,3 +214,24 @@ def test_csv_has_a_row_for_each_trial(capsys: pytest.CaptureFixture[str]) -> Non
         "",
     )
     assert float(rows[0]["cost"]) == pytest.approx(0.9 / (900 * 3600) * 1e6)
+
+
+def test_the_delta_that_is_asked_for_is_that_of_robustness_and_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["swept", "--floor", "robustness=0.5", "--delta", "0.4", "--confirm", "0"]
+    code, out, _ = call_select(capsys, *options, "--format", "json")
+    made = json.loads(out)
+    assert (code, made["floors"][0]["figure"]) == (0, "robustness-0.4")
+    _, out, _ = call_select(capsys, "swept", "--floor", "recall=0.5", "--delta", "0.4", "--confirm", "0")
+    [head] = [line for line in out.splitlines() if line.startswith("trial ")][:1]
+    assert head.split()[:4] == ["trial", "qps", "recall", "robustness-0.4"]
+    made = json.loads(call_select(capsys, "swept", "--delta", "0.4", "--format", "json")[1])
+    assert made["compared_by"] == ["qps", "recall", "robustness-0.4"]
+
+
+def test_two_ways_to_give_delta_are_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = call_select(capsys, "swept", "--delta", "0.4", "--delta-from", "study.json")
+    assert (code, "--delta and --delta-from both give the δ" in err) == (2, True)
+    code, _, err = call_select(capsys, "swept", "--delta", "1.4")
+    assert (code, "must be above 0 and at most 1, found 1.4" in err) == (2, True)

@@ -179,3 +179,15 @@ def test_after_ctrl_c_the_same_command_goes_on(capsys: pytest.CaptureFixture[str
     begun = len([line for line in [first, *rest.splitlines()] if " met: " in line])
     code, out, _ = call_tune(capsys, *argv[:-3], str(begun), "-o", "halved", "--format", "json")
     assert (code, json.loads(out)["tuning"]["new"]) == (0, 0)
+
+
+def test_floors_of_robustness_have_the_delta_that_is_given_and_it_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    floors = ["--floor", "robustness=0.5", "--delta", "0.4", "--budget", "1"]
+    code, out, _ = call_tune(capsys, *QUICK, *INDEX, *floors, "-o", "delta", "--format", "json")
+    made = json.loads(out)
+    assert (code, made["floors"][0]["figure"]) == (0, "robustness-0.4")
+    assert "robustness-0.4" in made["trials"][0]["figures"]
+    code, _, err = call_tune(capsys, *QUICK, *INDEX, "--floor", "recall=0.5", "--delta", "0", "-o", "zero")
+    assert (code, "must be above 0 and at most 1, found 0" in err) == (2, True)

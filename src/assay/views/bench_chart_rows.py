@@ -83,15 +83,20 @@ def curve_rows(curves: Sequence[tuple[ScoredTrial, Curve]], colours: Colours) ->
 
 
 def recall_rows(
-    observed: Sequence[ScoredTrial], colours: Colours, k: int, deltas: Sequence[float] = DELTAS
+    observed: Sequence[ScoredTrial],
+    colours: Colours,
+    k: int,
+    deltas: Sequence[float] = DELTAS,
+    groups: Mapping[str, str] | None = None,
 ) -> Rows:
-    """One row for each configuration and δ."""
+    """One row for each configuration and δ; `groups` names by key the configurations that a line joins."""
     rows: Rows = []
     for delta in deltas:
         for result in observed:
             reached = result.robustness(delta)
             if reached.value is not None:
-                group = label(result.trial.engine, result.trial.build, {})
+                build = label(result.trial.engine, result.trial.build, {})
+                group = (groups or {}).get(result.trial.key, build)
                 place = {"group": group, "panel": f"Robustness-{delta:g}@{k}", "recall": result.recall.value}
                 rows.append({**identity_columns(result, colours), **place, **_value_and_bounds(reached)})
     return number_rings(rows, "recall", "value")

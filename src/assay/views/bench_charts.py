@@ -158,7 +158,13 @@ def _describe_curve_ends(curves: Sequence[tuple[ScoredTrial, rows.Curve]]) -> li
 
 def _against_recall(data: ReportData) -> PagePart | None:
     deltas = sorted({*rows.DELTAS, data.findings.delta})
-    recall_rows = rows.recall_rows(list(data.by_key.values()), data.colours, data.findings.k, deltas)
+    groups = {
+        point.key: f"{study.engine} {study.family} {line.setting}"
+        for study in data.findings.parameter_studies
+        for line in study.lines
+        for point in line.points
+    }
+    recall_rows = rows.recall_rows(list(data.by_key.values()), data.colours, data.findings.k, deltas, groups)
     if not recall_rows:
         return None
     r2 = {

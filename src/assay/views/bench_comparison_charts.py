@@ -40,7 +40,7 @@ def _heatmap(findings: StudyFindings) -> PagePart | None:
         return None
     lines = [
         "A pale cell is a measure of which the mean recall says little on these data: look at it on its own.",
-        f"The configurations: {information_by_data_set(findings).notes[0]}.",
+        f"r² is {information_by_data_set(findings).notes[0]}.",
     ]
     return PagePart(
         Section("r² with the mean recall, data sets side by side", lines), [study_charts.heatmap(rows)]

@@ -43,7 +43,7 @@ def heatmap(rows: Sequence[Row]) -> ChartSpec:
     )
     text = base.mark_text(fontSize=12).encode(
         text=alt.Text("r2:Q", format=".2f"),
-        color=alt.condition("datum.r2 > 0.45", alt.value("white"), alt.value("#1b1f24")),
+        color=alt.condition("datum.r2 > 0.62", alt.value("white"), alt.value("#1b1f24")),
     )
     return chart_spec(alt.layer(cells, text).properties(width=alt.Step(95), height=alt.Step(26)))
 
@@ -67,7 +67,8 @@ def curves_side_by_side(rows: Sequence[Row]) -> ChartSpec:
     line = base.mark_line().encode(
         strokeDash=dash_by_family(rows), strokeWidth=alt.StrokeWidth("width:Q", scale=None)
     )
-    point = base.mark_point(filled=True, size=28, opacity=1).encode(
+    size = 28 if len(unique_values("delta", rows)) <= 20 else 0
+    point = base.mark_point(filled=True, size=size, opacity=1).encode(
         tooltip=tooltips("panel:N", "configuration:N", "delta:Q", "value")
     )
     panels = alt.layer(line, point).properties(width=330, height=220)

@@ -20,7 +20,8 @@ class Reranking(NamedTuple):
     """What is among all answers of a trial that returns more than K, so that exact reranking finds it.
 
     The shares are of the queries whose recall at K is at most a limit: by the first K answers of the trial,
-    or, if the same index was also asked for K answers only, by those.
+    or, if the same index was also asked for K answers only, by those. Only ids are compared: an id that is as
+    near as the K-th true neighbor but not among them is no hit.
     """
 
     key: str
@@ -31,8 +32,8 @@ class Reranking(NamedTuple):
     nearest: Estimate  # share whose nearest neighbor is among the answers
     any_of_five: Estimate  # share with at least one of the five nearest
     whole: Estimate  # share with all K
-    recall: Estimate  # at K of all queries, before and after reranking
-    reranked_recall: Estimate
+    recall: Estimate  # at K of all queries, by the first K answers
+    reranked_recall: Estimate  # and after reranking
 
 
 def study_reranking(
@@ -78,9 +79,10 @@ def _study_trial(one: ScoredTrial, baseline: ScoredTrial, truth: Neighbors, at_m
     shares = failing[:, 0], failing[:, :NEAREST].any(axis=1), failing.all(axis=1)
     nearest, any_of_five, whole = (estimate_share(int(share.sum()), count) for share in shares)
     out_of = np.minimum(hits.out_of[has_truth], k)
-    reranked = mean_recall(found.sum(axis=1) / out_of)
+    first = ((ranks[:, :k] >= 0) & (ranks[:, :k] < k)).sum(axis=1)
+    before, reranked = (mean_recall(counts / out_of) for counts in (first, found.sum(axis=1)))
     key = one.trial.key
     return Reranking(
         key, one.trial.label, _depth(one), baseline.trial.key, count, nearest, any_of_five, whole,
-        one.recall, reranked,
+        before, reranked,
     )  # fmt: skip
