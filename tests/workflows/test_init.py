@@ -1,10 +1,13 @@
 """init_project: a folder inspected, its assay.toml written, and what can be done with it."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from assay.core.errors import InputError
+from assay.rollout.policy import read_policy
 from assay.workflows.folder_contents import ENDPOINTS
 from assay.workflows.init import BUILT_IN, InitRequest, init_project
 from assay.workflows.project import open_project
@@ -25,6 +28,13 @@ def test_an_empty_folder_gets_the_built_in_collection(tmp_path: Path) -> None:
     assert (result.project_contents.is_built_in, result.can_run, result.can_gate) == (True, True, True)
     assert SearchSystems(result.path).names == ["bm25", "vectors", "hybrid"]
     assert open_project(result.path).candidate.run == str(tmp_path / "new" / "runs/hybrid.run")
+
+
+def test_the_policy_of_rollouts_is_valid_without_its_comment_signs(tmp_path: Path) -> None:
+    text = init_project(InitRequest(folder=tmp_path)).path.read_text()
+    policy = re.sub(r"(?m)^# ?", "", text[text.index("# [rollout]") :])
+    rules = read_policy(tomllib.loads(policy)["rollout"]).rules
+    assert [(rule.metric, rule.role) for rule in rules] == [("ctr", "goal"), ("zero_result", "guardrail")]
 
 
 def test_the_tables_of_a_folder_are_named_in_its_project(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from assay.rollout.evidence import StepCheck
 from assay.rollout.machine import Rollout, Transition
 from assay.rollout.served_splits import ServedSplits
 from assay.rollout.status import RolloutHistory, RolloutStatus
-from assay.views.numbers import format_short
+from assay.views.numbers import format_short, format_signed
 from assay.views.sections import Section, render_sections
 from assay.views.text import render_csv
 
@@ -242,4 +242,4 @@ _DESCRIBERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:+.2f} %"
+    return "–" if share is None else f"{format_signed(100 * share, 2)} %"

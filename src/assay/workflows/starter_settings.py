@@ -14,7 +14,7 @@ def write_settings(contents: FolderContents) -> str:
     """Return the text of the assay.toml."""
     systems = _runnable_systems(contents)
     parts = [_HEAD, _data_table(contents), *systems.values(), *_incomplete_systems(contents), _RUN]
-    return "\n".join([*parts, _gate_tables(contents)])
+    return "\n".join([*parts, _gate_tables(contents), _comment_out(_ROLLOUT)])
 
 
 def can_run(contents: FolderContents) -> bool:
@@ -114,6 +114,17 @@ _IMPROVEMENT = """# [[gate.rules]]  # the purpose of a change; a change without 
 _FLOOR = """[[gate.rules]]                # at most half of the queries find nothing
 measure = "ZeroHit@10"
 at_most = 0.5
+"""
+_ROLLOUT = """# How `assay rollout` releases a change, step by step; docs/rollouts.md has every setting.
+[rollout]
+events = "events.jsonl"       # what users did, as your service logs it
+
+[[rollout.goals]]
+metric = "ctr"
+
+[[rollout.guardrails]]        # rolls back if it is shown to be worse by more
+metric = "zero_result"
+not_worse_than = 0.02
 """
 _OWN_SYSTEM = """# Your search: a command that prints the id of a document on each line, the best first.
 # This one prints none: replace it. docs/systems.md has the other kinds: HTTP, Python, databases.
