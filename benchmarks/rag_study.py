@@ -60,10 +60,11 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=400)
     parser.add_argument("--questions", type=int, default=40)
     parser.add_argument("-k", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=1, help="of the model; more only on an idle machine")
     parser.add_argument("--folder", default="rag-study")
     options = parser.parse_args()
     subprocess.run([ASSAY, "models", "fetch", options.model], check=True)
-    command = [ASSAY, "models", "serve", options.model, "--port", "0"]
+    command = [ASSAY, "models", "serve", options.model, "--port", "0", "--threads", str(options.threads)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout
         try:

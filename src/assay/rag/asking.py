@@ -96,7 +96,8 @@ def _answer(
     documents = () if context.configuration == PLACEHOLDERS else context.doc_ids
     hops: tuple[Hop, ...] = ()
     if context.configuration not in (CLOSED_BOOK, PLACEHOLDERS):
-        hops = (facts.hop(question, question.text, documents, context.recall, context.failure),)
+        found = (documents, context.recall, context.failure, context.milliseconds)
+        hops = (facts.hop(question, question.text, *found),)
     text, status, problem, cost = _read(request, context, replies)
     return Answer(
         question.id,

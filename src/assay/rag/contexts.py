@@ -20,6 +20,7 @@ class Context:
     doc_ids: tuple[str, ...]
     recall: float | None = None  # the share of the true neighbours that is among them; None: not known
     failure: str = ""  # why the search has no result
+    milliseconds: float | None = None  # of the search
 
 
 def neighbour_recall(doc_ids: Sequence[str], truth: Sequence[str]) -> float | None:
@@ -37,16 +38,16 @@ def retrieved_contexts(
     truth: Mapping[str, Sequence[str]],
     k: int,
     failures: Mapping[str, str] | None = None,
+    milliseconds: Mapping[str, float] | None = None,
 ) -> list[Context]:
     """Return the context of each question that was searched for: its first k documents."""
-    failed = failures or {}
+    failed, latencies = failures or {}, milliseconds or {}
     contexts = []
     for key in dict.fromkeys([*rankings, *failed]):
         documents = tuple(dict.fromkeys(rankings.get(key, ())))[:k]
         known = truth.get(key, ())[:k]
-        contexts.append(
-            Context(key, configuration, documents, neighbour_recall(documents, known), failed.get(key, ""))
-        )
+        recall, failure = neighbour_recall(documents, known), failed.get(key, "")
+        contexts.append(Context(key, configuration, documents, recall, failure, latencies.get(key)))
     return contexts
 
 

@@ -133,7 +133,7 @@ def run_rag(
     """Search with every configuration, ask the model, and return the answers with what they are worth."""
     _check_output(request)
     is_agentic = request.mode == "agentic"
-    with open_searches(request.searches, 2 * request.depth, is_agentic) as searches:
+    with open_searches(request.searches, request.depth, is_agentic) as searches:
         questions = _sample(read_questions(searches.data.queries), request)
         work = _Work(request, searches, questions)
         model = request.model.load()
@@ -212,7 +212,8 @@ class _Work:
             for name, rankings in self.searches.rankings.items():
                 failures = self._chosen(self.searches.failures.get(name, {}))
                 chosen = {key: rankings.get(key, ()) for key in self.by_id if key not in failures}
-                contexts += retrieved_contexts(name, chosen, truth, k, failures)
+                latencies = self.searches.milliseconds.get(name, {})
+                contexts += retrieved_contexts(name, chosen, truth, k, failures, latencies)
         return contexts
 
     def _chosen(self, values: Any) -> dict[str, Any]:

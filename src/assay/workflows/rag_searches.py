@@ -57,6 +57,7 @@ class StudySearches:
     exact: str | None  # the configuration of exact search; None: recall is not known
     searchers: Mapping[str, Searcher] = field(default_factory=dict)  # empty: from run files
     exact_searcher: Searcher | None = None
+    milliseconds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # empty: from run files
 
     @property
     def truth(self) -> Mapping[str, Sequence[str]]:
@@ -95,7 +96,10 @@ def _ask(attempt: Attempt, text: str) -> tuple[tuple[str, ...], str]:
 
 @contextmanager
 def open_searches(request: SearchRequest, depth: int, is_live: bool = False) -> Iterator[StudySearches]:
-    """Search with every configuration, `depth` documents for each question; close them afterwards."""
+    """Search with every configuration, `depth` documents for each question; close them afterwards.
+
+    Exact search returns twice as many: those after the nearest take the place of removed neighbours.
+    """
     if request.runs:
         yield _read_runs(request)
         return
@@ -152,15 +156,17 @@ def _search_systems(
     exact_name, exact = _exact_search(systems, request, list(searchers))
     if exact is not None and exact_name is not None:
         searchers = {**{n: s for n, s in searchers.items() if n != exact_name}, EXACT: exact}
-    rankings, failures = {}, {}
-    options = replace(systems.options, k=depth)
+    rankings, failures, milliseconds = {}, {}, {}
     for name, searcher in searchers.items():
+        options = replace(systems.options, k=2 * depth if name == EXACT else depth)
         results = run_queries(searcher, data.queries, options, journals)
         rankings[name] = {q: [d for d, _ in answer.documents] for q, answer in results.answers.items()}
         failures[name] = {q: failure.reason for q, failure in results.failures.items()}
+        milliseconds[name] = {q: latency / 1e6 for q, latency in results.latencies.items()}
     families = {name: EXACT if name == EXACT else _system_family(s) for name, s in searchers.items()}
     live = searchers if is_live else {}
-    return StudySearches(data, rankings, failures, families, EXACT if exact else None, live, exact)
+    shown = EXACT if exact else None
+    return StudySearches(data, rankings, failures, families, shown, live, exact, milliseconds)
 
 
 def _exact_search(
