@@ -168,6 +168,19 @@ def test_where_approval_is_needed_two_people_give_it(tmp_path: Path) -> None:
     assert moved.step.stage == "ramp"
 
 
+def test_an_approval_is_not_skipped_by_who_may_not_give_it(tmp_path: Path) -> None:
+    approvals = '\n[rollout.approvals]\npeople = ["bob"]\n'
+    last = 'stage = "full"\ncoverage = 1.0\n'
+    store = start(tmp_path, POLICY.replace(last, f"{last}approval = true\n") + approvals)
+    for _ in range(2):
+        act(store, "advance", is_skip=True, events=[_empty_log(tmp_path)])
+    with pytest.raises(NotReadyError, match=r"1 approval by bob, for full; .* an approval is not skipped"):
+        act(store, "advance", is_skip=True, events=[_empty_log(tmp_path)])
+    assert act(store, "approve", person=Person("bob", "engineer")).is_changed
+    released = act(store, "advance", is_skip=True, events=[_empty_log(tmp_path)]).rollout
+    assert (released.position.state, released.transitions[-1].is_skipped) == ("released", True)
+
+
 def token_of(store: str, role: str) -> str:
     with Store(store) as opened:
         accounts, secret = Accounts(opened.database), f"assay_{role}_secret"

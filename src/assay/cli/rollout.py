@@ -123,7 +123,7 @@ def _add_advance_options(part: argparse.ArgumentParser) -> None:
     part.add_argument(
         "--skip",
         action="store_true",
-        help="leave the step on purpose though something is missing; needs --reason",
+        help="leave the step on purpose though something other than an approval is missing; needs --reason",
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.errors import ConfigurationError, InputError
-from assay.rollout.evidence import OnlineEvidence
+from assay.rollout.evidence import PASSED, OnlineEvidence
 from assay.rollout.machine import LIVE, NotAllowedError, Position, Rollout, Transition, move
 from assay.rollout.policy import RolloutPolicy, read_policy
 from assay.rollout.status import RolloutHistory, RolloutLinks, RolloutStatus, assess, check_gate
@@ -203,8 +203,8 @@ def move_rollout(request: MoveRolloutRequest) -> RolloutStatus:
         status = assess(rollout, now, evidence, shadow, approvers)
         if after is None or (request.action == "approve" and person.name in rollout.approvers):
             return replace(status, is_changed=False)
-        if request.action == "advance" and not request.is_skip:
-            _require(status)
+        if request.action == "advance":
+            _require(status, request.is_skip)
         return record_move(store, status, request.action, person.name, request.reason, evidence)
 
 
@@ -278,16 +278,20 @@ def _check_number(rollout: Rollout, number: int | None) -> None:
         )
 
 
-def _require(status: RolloutStatus) -> None:
-    """Refuse to leave a step at which something is missing."""
+def _require(status: RolloutStatus, is_skip: bool) -> None:
+    """Refuse to leave a step at which something is missing; --skip does not replace an approval."""
     decision = status.decision
     if decision is None or decision.action == "advance":
         return
-    raise NotReadyError(
-        f"{status.rollout.name} may not leave {status.rollout.step.label} yet: "
-        f"{'; '.join(decision.reasons)}; "
-        "`status` shows the evidence, and --skip --reason TEXT leaves the step on purpose"
-    )
+    reasons, hint = list(decision.reasons), "--skip --reason TEXT leaves the step on purpose"
+    if is_skip:
+        reasons = [c.name for c in decision.checks if c.kind == "approval" and c.status != PASSED]
+        hint = "an approval is not skipped"
+    if reasons:
+        raise NotReadyError(
+            f"{status.rollout.name} may not leave {status.rollout.step.label} yet: {'; '.join(reasons)}; "
+            f"`status` shows the evidence, and {hint}"
+        )
 
 
 def _reason(action: str, status: RolloutStatus) -> str:
