@@ -181,3 +181,15 @@ def test_an_order_in_a_document_can_make_the_harness_do_nothing(book: Book, tmp_
     assert {answer.contained for answer in study.answers} == {0.0}
     assert {answer.judged for answer in study.answers} == {None}
     assert {path.name for path in tmp_path.iterdir()} - before == {"replies"}
+
+
+def test_a_judge_without_budget_leaves_the_study_open(book: Book) -> None:
+    with chat_double(converse=book.answers_if(0)) as double:
+        request = book.request(double, [str(book.path("exact.run"))], removals=(), questions=2)
+        judge = book.model(double, price_in=1.0, price_out=1.0, budget=0.0)
+        result = run_rag(replace(request, judge=judge, correctness="judge"))
+    assert result.study is not None
+    assert result.exit_code == 3
+    assert result.spent is not None
+    assert result.spent.stopped_by == "budget"
+    assert result.study.configurations[0].accuracy.value is None  # left out, not wrong

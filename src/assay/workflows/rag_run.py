@@ -106,10 +106,11 @@ class RagResult:
 
     @property
     def exit_code(self) -> int:
-        """3 if questions could not be asked, else 0."""
+        """3 if questions could not be asked or answers not judged, else 0."""
         if self.study is None:
             return 0
         is_incomplete = any(answer.status == NOT_ASKED for answer in self.study.answers)
+        is_incomplete = is_incomplete or bool(self.spent and self.spent.stopped_by)
         return UndecidableError.exit_code if is_incomplete else 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,7 +147,9 @@ def run_rag(
             asking = _JournalAsk(model, journal, request.model, watch)
             answers = work.ask(asking)
             result = RagResult(estimate, journal.path, spent=asking.last)
-    answers = _judge(answers, request, work, watch)
+    answers, judged = _judge(answers, request, work, watch)
+    if judged is not None and judged.stopped_by:
+        result = replace(result, spent=judged)
     study = work.study(answers)
     if request.out is not None:
         write_study(study, request.out)
@@ -293,10 +296,11 @@ def _relevant(searches: StudySearches) -> dict[str, frozenset[str]] | None:
 
 def _judge(
     answers: list[Answer], request: RagRunRequest, work: _Work, watch: AskWatch | None
-) -> list[Answer]:
+) -> tuple[list[Answer], Replies | None]:
+    """Return the answers with the labels of the judge, and what it spent; without a judge as they are."""
     if request.judge is None:
-        return answers
+        return answers, None
     model = request.judge.load()
     with open_journal(model, request.judge) as journal:
         ask = _JournalAsk(model, journal, request.judge, watch)
-        return judge_answers(answers, work.by_id, work.texts, ask)
+        return judge_answers(answers, work.by_id, work.texts, ask), ask.last
