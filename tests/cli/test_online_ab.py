@@ -242,6 +242,11 @@ def test_failure_is_null_and_never_a_p_of_1(capsys: pytest.CaptureFixture[str]) 
         ("unit_id,variant,x\na,control,1\nb,candidate,NaN\n", [], "found NaN or infinity in 1 row"),
         ("unit_id,variant,x\na,control,1\nb,control,2\nc,candidate,many\n", [], "found 'many' of unit 'c'"),
         ("unit_id,variant,x\na,left,1\nb,right,2\n", [], "name it with --control"),
+        (
+            "unit_id,variant,x\n" + "a,control,1\n" * 9 + "b,control\n" + "c,control,1\n" * 9,
+            [],
+            "broken.csv:11: expected 3 fields (unit_id, variant, x), found 2",
+        ),
         ("unit_id,variant,x\na,control,1\n", ["-m", "y"], "there is no column y"),
         ("unit_id,variant,x\na,control,1\n", ["--start", "2026-01-01"], "is for a log of events"),
         ("unit_id,variant,x\na,control,1\n", ["--quantile", "p95=x"], "--quantile expects"),

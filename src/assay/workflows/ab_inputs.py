@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from assay.core.errors import FormatError, InputError, first_line
+from assay.datasets.delimited import DelimitedRows
 from assay.datasets.input_files import InputFile
 from assay.online.ab.cells import TestSums
 from assay.online.ab.sums_file import parse_sums
@@ -145,9 +146,20 @@ def _scan(files: Sequence[str], name: str) -> Table:
         options["nullstr"] = ["", "NA", "null", "NULL"]
     try:
         table: Table = getattr(connection, reader)(list(files), **options)
-        return table
     except Exception as error:  # DuckDB's own errors
+        if reader == "read_csv":
+            _refuse_broken_rows(files)
         raise FormatError(f"expected a table: {first_line(error)}", files[0]) from None
+    if reader == "read_csv" and len(table.columns) == 1:  # as DuckDB reads rows of different lengths
+        _refuse_broken_rows(files)
+    return table
+
+
+def _refuse_broken_rows(files: Sequence[str]) -> None:
+    """Raise FormatError at the first row that is no UTF-8 or has not as many fields as the header."""
+    for file in files:
+        for _ in DelimitedRows(InputFile(file), "tsv" if ".tsv" in Path(file).suffixes else "csv", {}):
+            pass
 
 
 def _files(path: str) -> list[str]:
