@@ -17,6 +17,7 @@ import pytest
 
 from assay.core.errors import InputError
 from assay.datasets.ubi import read_events
+from assay.online.interleaving import team_draft
 from assay.online.telemetry import AsyncEventClient, EventClient, FileSink, HttpSink, Record
 from assay.remote.retry import RetryPolicy
 
@@ -103,6 +104,21 @@ def record_search(client: EventClient | AsyncEventClient) -> str:
     ids = {"query_id": query_id, "client_id": "c", "session_id": "s"}
     client.event("click", object_id="b", rank=2, at=click_at, **ids)  # type: ignore[arg-type]
     return query_id
+
+
+def test_attributes_may_have_what_is_also_a_parameter(tmp_path: Path) -> None:
+    shown = team_draft({"A": ["a", "b"], "B": ["c", "d"]}, 4, salt="s", query="q", user="u")
+    position = {"xy": {"x": 3.0, "y": 4.0}}
+    with EventClient(FileSink(str(tmp_path / "log.ndjson"))) as client:
+        client.query("q", client_id="u", hit_ids=shown.documents, attributes=shown.query_attributes())
+        client.event(
+            "click", object_id="a", rank=2, attributes={"object": {"name": "A"}, "position": position}
+        )
+    events = read_events(tmp_path / "log.ndjson")
+    assert events.queries["hit_teams"].to_list() == [[*shown.teams]]
+    (click,) = events.frame.to_dicts()
+    assert (click["object_id"], click["x"], click["y"]) == ("a", 3.0, 4.0)
+    assert b'"name":"A"' in (tmp_path / "log.ndjson").read_bytes()
 
 
 def assert_search(path: Path, query_id: str) -> None:

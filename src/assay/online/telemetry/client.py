@@ -117,7 +117,7 @@ class EventClient:
             query_id,
             hit_ids=hit_ids,
             at=at,
-            attributes={**(attributes or {}), **own},
+            attributes={**(attributes or {}), **{k: v for k, v in own.items() if v is not None}},
             application=self.application,
             **ids,
         )

@@ -49,9 +49,9 @@ def event_record(
     """Return the record of an event; `rank` counts from 1."""
     inner = _present(attributes or {})
     if object_id is not None:
-        inner["object"] = {"object_id": str(object_id)}
+        inner["object"] = {**inner.get("object", {}), "object_id": str(object_id)}
     if rank is not None:
-        inner["position"] = {"ordinal": rank}
+        inner["position"] = {**inner.get("position", {}), "ordinal": rank}
     shared = {"action_name": action, **fields, "timestamp": _time(at)}
     return _record(False, {**shared, "event_attributes": inner or None})
 
