@@ -22,11 +22,11 @@ try next:
   {assay} judge agreement {folder}/judging/labels.csv
   {assay} online ab {folder}/traffic/ab_test.ndjson --project {folder}/assay.toml
   {assay} online predict --store {folder}/store
-  {assay} serve --store {folder}/store  # the dashboard: http://127.0.0.1:8765
   {assay} bench {folder}/bench.toml -o {folder}/bench --index 'faiss.flat' --index 'faiss.nsg / search_L=32'
   {assay} bench report {folder}/bench --recall 0.95 --format html > report.html
   {assay} select {folder}/bench --floor recall=0.9 --floor robustness-0.1=0.999
-  {assay} eval YOUR_QRELS YOUR_RUN"""
+  {assay} eval YOUR_QRELS YOUR_RUN
+  {assay} serve --store {folder}/store  # the dashboard: http://127.0.0.1:8765"""
 
 
 def parser() -> argparse.ArgumentParser:
