@@ -12,6 +12,7 @@ from assay.rag.accuracy_curve import MINIMUM_LEVELS, AccuracyCurve, CurvePoint
 from assay.stats.intervals import Estimate
 
 BEND, SHARE = "bend", "share"
+REMOVED_CURVE, OBSERVED_CURVE = CURVES = "removed", "observed"
 TOO_FEW_LEVELS, NO_GAIN, NO_BEND, NOT_REACHED = "too few levels", "no gain", "no bend", "not reached"
 
 
@@ -25,6 +26,7 @@ class DeltaChoice:
     at: CurvePoint | None  # the answers at δ
     below: CurvePoint | None  # the answers at the level before
     problem: str = ""  # why no δ can be chosen: TOO_FEW_LEVELS, NO_GAIN, NO_BEND or NOT_REACHED
+    curve: str = ""  # which curve it was chosen by, one of CURVES
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choice as plain data."""
@@ -35,6 +37,7 @@ class DeltaChoice:
             "at": self.at and self.at.to_dict(),
             "below": self.below and self.below.to_dict(),
             "problem": self.problem,
+            "curve": self.curve,
         }
 
 

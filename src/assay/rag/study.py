@@ -21,7 +21,14 @@ from assay.rag.answers import (
     answer_basis,
 )
 from assay.rag.contexts import CLOSED_BOOK, CONTROLS, EXACT, PLACEHOLDERS, REMOVED
-from assay.rag.delta import DeltaChoice, choose_delta
+from assay.rag.delta import (
+    NO_BEND,
+    OBSERVED_CURVE,
+    REMOVED_CURVE,
+    TOO_FEW_LEVELS,
+    DeltaChoice,
+    choose_delta,
+)
 from assay.rag.measure_checks import MeasureCheck, check_measures
 from assay.rag.predictors import ConfigurationScores, Predictor, rank_predictors
 from assay.rag.questions import Question
@@ -224,27 +231,44 @@ class RagStudy:
         ]
         return fit_curve(rows, self.level)
 
+    @cached_property
+    def curves(self) -> Mapping[str, AccuracyCurve]:
+        """The curves that there are, that of removed neighbours first."""
+        curves = {REMOVED_CURVE: self.removal_curve, OBSERVED_CURVE: self.observed_curve}
+        return {name: curve for name, curve in curves.items() if curve is not None}
+
     @property
     def curve(self) -> AccuracyCurve | None:
-        """The curve that δ is chosen by: that of removed neighbours if there is one."""
-        return self.removal_curve or self.observed_curve
+        """The curve that δ is chosen by."""
+        return self.curves.get(self.delta.curve)
 
     @cached_property
     def delta(self) -> DeltaChoice:
         """The δ that the answers need."""
         return self.choose_delta()
 
-    def choose_delta(self, share: float | None = None) -> DeltaChoice:
-        """Return the δ by the bend of the curve, or by a share of the best accuracy."""
-        if self.curve is None:
+    def choose_delta(self, share: float | None = None, curve: str | None = None) -> DeltaChoice:
+        """Return the δ by the bend of a curve, or by a share of the best accuracy.
+
+        Without a name of a curve it is that of removed neighbours. If that rises without a bend, as it does
+        where each answer stands in one document, the recall that the configurations had may show one.
+        """
+        choices = [
+            replace(choose_delta(one, share), curve=name)
+            for name, one in self.curves.items()
+            if curve in (None, name)
+        ]
+        if not choices:
             nothing = Estimate(None, None, None, self.level, 0)
             return DeltaChoice(nothing, "bend", share, None, None, "no answers with a known recall")
-        return choose_delta(self.curve, share)
+        is_open = choices[0].problem in (NO_BEND, TOO_FEW_LEVELS)
+        found = [choice for choice in choices[1:] if is_open and choice.delta.value is not None]
+        return found[0] if found else choices[0]
 
     def result_dict(self) -> dict[str, Any]:
         """Return what the study found, as plain data."""
         controls = {c: self.control_accuracy(c).to_dict() for c in (CLOSED_BOOK, PLACEHOLDERS)}
-        curves = {"removed": self.removal_curve, "observed": self.observed_curve}
+        curves = {REMOVED_CURVE: self.removal_curve, OBSERVED_CURVE: self.observed_curve}
         return {
             "settings": dict(self.settings),
             "configurations": [c.to_dict() for c in self.configurations],

@@ -8,7 +8,15 @@ from assay.rag.accuracy_curve import AccuracyCurve
 from assay.rag.answers import BOTH, DOCUMENTS, FAILED, INTERNAL, NEITHER, NOT_ASKED, REFUSED
 from assay.rag.asking import RagEstimate
 from assay.rag.contexts import CLOSED_BOOK, PLACEHOLDERS
-from assay.rag.delta import NO_BEND, NO_GAIN, NOT_REACHED, SHARE, TOO_FEW_LEVELS, DeltaChoice
+from assay.rag.delta import (
+    NO_BEND,
+    NO_GAIN,
+    NOT_REACHED,
+    OBSERVED_CURVE,
+    SHARE,
+    TOO_FEW_LEVELS,
+    DeltaChoice,
+)
 from assay.rag.measure_checks import (
     CONTEXT_PRECISION,
     CONTEXT_RECALL,
@@ -70,18 +78,17 @@ def describe_rag_estimate(estimate: RagEstimate) -> str:
     return f"{head}{cost}" + (f"; besides {others}{unpriced}" if others else "")
 
 
-def render_study(study: RagStudy, style: str, share: float | None = None) -> str:
+def render_study(study: RagStudy, style: str, choice: DeltaChoice | None = None) -> str:
     """Return a study in one of the styles."""
     if style == "csv":
         return text.render_csv(*configuration_rows(study))
-    return render_sections(_TITLE, study_sections(study, share), style)
+    return render_sections(_TITLE, study_sections(study, choice), style)
 
 
-def study_sections(study: RagStudy, share: float | None = None) -> list[Section]:
+def study_sections(study: RagStudy, choice: DeltaChoice | None = None) -> list[Section]:
     """Return what the study found: the answer first, then its evidence."""
-    choice = study.choose_delta(share)
     return [
-        Section("", [describe_delta(choice, study.k), *describe_predictors(study.predictors)]),
+        Section("", [describe_delta(choice or study.delta, study.k), *describe_predictors(study.predictors)]),
         _configuration_section(study),
         Section("what the model knew", describe_controls(study)),
         Section("what correct answers rest on", (), *_bases(study)),
@@ -94,16 +101,16 @@ def study_sections(study: RagStudy, share: float | None = None) -> list[Section]
     ]
 
 
-def render_delta(study: RagStudy, style: str, share: float | None = None) -> str:
+def render_delta(study: RagStudy, style: str, choice: DeltaChoice | None = None) -> str:
     """Return the choice of δ in one of the styles."""
-    choice = study.choose_delta(share)
     sections = [
-        Section("", [describe_delta(choice, study.k), *describe_predictors(study.predictors)]),
+        Section("", [describe_delta(choice or study.delta, study.k), *describe_predictors(study.predictors)]),
         *_curve_sections(study),
         _predictor_section("which measure predicts the accuracy", study.predictors, _left_out(study)),
     ]
     if style == "csv":
-        return text.render_csv(*_curve_rows(study.curve))
+        chosen = (choice or study.delta).curve
+        return text.render_csv(*_curve_rows(study.curves.get(chosen)))
     return render_sections("The recall that answers need", sections, style)
 
 
@@ -146,9 +153,14 @@ def describe_delta(choice: DeltaChoice, k: int) -> str:
     )
     return (
         f"δ = {choice.delta.value:g}{interval}: {rule}. Of the accuracy at the highest recall, answers have "
-        f"{reached} at recall {choice.at.recall:g}{before} ({choice.delta.n:,} questions). "
+        f"{reached} at recall {choice.at.recall:g}{before} "
+        f"({choice.delta.n:,} questions{_by_curve(choice)}). "
         f"Judge indexes by Robustness-{choice.delta.value:g}@{k}."
     )
+
+
+def _by_curve(choice: DeltaChoice) -> str:
+    return ", by the recall that the configurations had" if choice.curve == OBSERVED_CURVE else ""
 
 
 def format_interval(estimate: Estimate) -> str:
