@@ -13,6 +13,7 @@ from assay.views.numbers import format_estimate
 from assay.web.plots import Axis, format_tick, linear_axis
 
 _SHARE = Axis(0.0, 1.0)
+_LABEL_WIDTH, _LABEL_HEIGHT = 12, 6  # per cent of a chart
 
 
 def accuracy_chart(
@@ -28,8 +29,9 @@ def accuracy_chart(
     x_axis = linear_axis([x for c in shown if (x := figures[c.name].value) is not None], 1.0)
     ends = [end for c in shown for end in (c.accuracy.low, c.accuracy.value) if end is not None]
     y_axis = linear_axis(ends, 1.0)
+    marks = [_mark(c, figures[c.name], (x_axis, y_axis), numbers[c.name]) for c in shown]
     return {
-        "marks": [_mark(c, figures[c.name], (x_axis, y_axis), numbers[c.name]) for c in shown],
+        "marks": [{**mark, "has_label": _has_room(mark, marks[:place])} for place, mark in enumerate(marks)],
         "x_ticks": _ticks(x_axis),
         "y_ticks": _ticks(y_axis),
         "x_name": x_name,
@@ -54,8 +56,16 @@ def _mark(
     }
 
 
-def curve_chart(curve: AccuracyCurve, choice: DeltaChoice) -> dict[str, Any]:
-    """Return the accuracy at each level of recall with the isotonic fit, and where δ lies."""
+def _has_room(mark: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the name of a configuration does not run into that of another."""
+    return not any(
+        abs(mark["x"] - other["x"]) < _LABEL_WIDTH and abs(mark["y"] - other["y"]) < _LABEL_HEIGHT
+        for other in others
+    )
+
+
+def curve_chart(curve: AccuracyCurve, choice: DeltaChoice | None) -> dict[str, Any]:
+    """Return the accuracy at each level of recall with the isotonic fit, and δ if it is chosen by this."""
     points = [
         {
             "x": _SHARE.place(point.recall),
@@ -66,7 +76,7 @@ def curve_chart(curve: AccuracyCurve, choice: DeltaChoice) -> dict[str, Any]:
         }
         for point in curve.points
     ]
-    delta = choice.delta
+    delta = choice.delta if choice else Estimate(None, None, None, curve.level, 0)
     return {
         "points": points,
         "fit": " ".join(

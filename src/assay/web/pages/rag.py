@@ -132,7 +132,7 @@ def _curves(study: RagStudy) -> Sequence[dict[str, Any]]:
         {
             "name": name,
             "curve": curve,
-            "chart": curve_chart(curve, study.delta),
+            "chart": curve_chart(curve, study.delta if curve is study.curve else None),
             "is_used": curve is study.curve,
         }
         for name, curve in names.items()
