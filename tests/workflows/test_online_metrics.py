@@ -339,3 +339,33 @@ def test_the_connection_to_a_database_is_closed_after_use_and_after_an_error(pos
     with pytest.raises(InputError, match="there is no table units"), open_database(postgres) as connection:
         open_database_table(connection, "units")
     assert connection.con.closed
+
+
+def text_queries(*times: str | None) -> pl.DataFrame:
+    """Queries whose times and latencies are texts."""
+    number = range(len(times))
+    ids = {"query_id": [f"q{n}" for n in number], "client_id": [f"c{n}" for n in number]}
+    return pl.DataFrame({**ids, "at": times, "latency_ms": ["12", "slow", "20"], "result_count": [1, 1, 1]})
+
+
+def test_texts_of_scanned_tables_are_read_or_counted(tmp_path: Path) -> None:
+    times = ["2026-01-05T23:30:00-02:00", "yesterday", "2026-01-05 10:00:00"]
+    text_queries(*times).write_parquet(tmp_path / "q.parquet")
+    result = measure(tmp_path / "q.parquet", "latency_p50", by=["day"])
+    assert [part.value for part in result.slices] == ["2026-01-05", "2026-01-06", None]
+    assert result.estimates["latency_p50"].value == 16
+    counts = {problem.kind: problem.count for problem in result.problems}
+    assert counts["at that cannot be read as a time"] == 1
+    assert counts["latency_ms that cannot be read as a number"] == 1
+
+
+def test_texts_of_a_database_that_are_no_times_are_refused(postgres: str) -> None:
+    connection = ibis.connect(postgres.replace("postgresql", "postgres"))
+    with closing(connection.con):
+        late = text_queries("2026-01-05T23:30:00-02:00", None, None).drop("latency_ms")
+        connection.create_table("zoned", late.to_arrow())
+        connection.create_table("broken", late.with_columns(at=pl.lit("soon")).to_arrow())
+    result = measure(EventSource(url=postgres, queries_table="zoned"), "zero_result", by=["day"])
+    assert [part.value for part in result.slices] == ["2026-01-06", None]
+    with pytest.raises(InputError, match=r"expected times and numbers, found text in at: .*soon"):
+        measure(EventSource(url=postgres, queries_table="broken"), "zero_result")

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from assay.core.errors import InputError, first_line
 from assay.core.events import Place, Problem
-from assay.online.event_tables import EventTables, count_rows, fetch_row, load_ibis
+from assay.online.event_tables import (
+    EVENT_COLUMNS,
+    QUERY_COLUMNS,
+    EventTables,
+    count_rows,
+    fetch_row,
+    load_ibis,
+    read_texts,
+)
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
+_TYPE_NOUNS = {"timestamp": "a time", "int64": "a whole number", "float64": "a number", "boolean": "a truth"}
 LARGE_ROWS = 5_000_000  # above which only missing values are counted, unless all checks are asked for
 _MISSING = {
     "query without an id": "kept; its events cannot be joined",
@@ -28,6 +39,29 @@ _JOINED = {
     "event before its query": "kept",
     "event more than a day after its query": "kept",
 }
+
+
+def count_unreadable(
+    queries: Table | None, events: Table | None, columns: Mapping[str, str], place: str = ""
+) -> list[Problem]:
+    """Return the texts that are no times or numbers where these are expected; such values are null."""
+    problems = []
+    for table, types in ((queries, QUERY_COLUMNS), (events, EVENT_COLUMNS)):
+        texts = {} if table is None else read_texts(table, types, columns)
+        if table is None or not texts:
+            continue
+        sums = {name: (text.notnull() & value.isnull()).sum() for name, (text, value) in texts.items()}
+        try:
+            row = fetch_row(table.aggregate(**sums))
+        except Exception as error:  # each database has its own
+            names = ", ".join(columns.get(name, name) for name in texts)
+            raise InputError(
+                f"{place}: expected times and numbers, found text in {names}: {first_line(error)}"
+            ) from None
+        for name, count in row.items():
+            kind = f"{columns.get(name, name)} that cannot be read as {_TYPE_NOUNS[types[name]]}"
+            problems += [Problem(kind, int(count), "kept without it", [Place(place, None)])] * bool(count)
+    return problems
 
 
 def check_tables(tables: EventTables, needs_all: bool = False, place: str = "") -> EventTables:

@@ -207,7 +207,23 @@ def _typed(column: Value, wanted: str) -> Value:
         return _time_of_number(column)
     if str(found).lstrip("!") == wanted:
         return column
-    return column.cast(wanted)
+    if not found.is_string():
+        return column.cast(wanted)
+    has_try = column.get_backend().has_operation(load_ibis().expr.operations.TryCast)
+    cast = column.try_cast if has_try else column.cast  # null, or an error, if it is not of the type
+    if wanted == "timestamp":  # a type without a zone would drop that of the text
+        return cast("timestamp('UTC')").cast(wanted)
+    return cast(wanted)
+
+
+def read_texts(
+    table: Table, types: Mapping[str, str], columns: Mapping[str, str]
+) -> dict[str, tuple[Value, Value]]:
+    """Return the columns of text that are read as another type, each with what is read, by our names."""
+    sources = {name: columns.get(name, name) for name, wanted in types.items() if wanted != "string"}
+    present = {name: table[source] for name, source in sources.items() if source in table.columns}
+    texts = {name: column for name, column in present.items() if column.type().is_string()}
+    return {name: (column, _typed(column, types[name])) for name, column in texts.items()}
 
 
 def _time_of_number(column: Value) -> Value:

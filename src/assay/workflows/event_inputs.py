@@ -18,7 +18,7 @@ from assay.datasets.event_columns import check_event_columns
 from assay.datasets.event_parquet import PROBLEMS_FILE, log_size, normalise_log, read_problems
 from assay.datasets.ubi import read_events
 from assay.online.bots import BotRules, parse_bot_rules, remove_bots
-from assay.online.event_checks import check_tables
+from assay.online.event_checks import check_tables, count_unreadable
 from assay.online.event_tables import EventTables, add_slices, connect_duckdb, load_ibis
 from assay.remote.redaction import redact_url
 from assay.remote.secrets import expand_url
@@ -94,7 +94,8 @@ def _database_tables(source: EventSource, stack: ExitStack) -> EventTables:
     queries, events = (
         open_database_table(connection, name) for name in (source.queries_table, source.events_table)
     )
-    tables = EventTables.from_tables(queries, events, source.columns)
+    unreadable = count_unreadable(queries, events, source.columns, redact_url(str(source.url)))
+    tables = EventTables.from_tables(queries, events, source.columns, unreadable)
     return check_tables(tables, source.needs_all_checks, redact_url(str(source.url)))
 
 
@@ -158,7 +159,8 @@ def _scan_parquet(source: EventSource) -> EventTables | None:
     if query_table is not None and "attributes" in query_table.columns:
         query_table = add_slices(connection, query_table)
     event_table = connection.read_parquet(events, table_name="events", union_by_name=True) if events else None
-    tables = EventTables.from_tables(query_table, event_table, source.columns)
+    unreadable = count_unreadable(query_table, event_table, source.columns, ", ".join(source.paths))
+    tables = EventTables.from_tables(query_table, event_table, source.columns, unreadable)
     problems = [problem for path in source.paths for problem in read_problems(Path(path))]
     if problems or all((Path(path) / PROBLEMS_FILE).is_file() for path in source.paths):
         return replace(tables, problems=tuple(problems))  # they were checked when they were written
