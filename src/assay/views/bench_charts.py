@@ -20,7 +20,7 @@ from assay.views.bench_comparison_charts import comparison_parts
 from assay.views.bench_summary import pooled_sentences
 from assay.views.chart_page import PagePart
 from assay.views.chart_style import engine_colours
-from assay.views.numbers import NO_VALUE, format_bounds, format_estimate, format_ratio
+from assay.views.numbers import NO_VALUE, format_bounds, format_estimate, format_ratio, shorten_measure
 from assay.views.sections import Section
 
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
@@ -173,7 +173,7 @@ def _against_recall(data: ReportData) -> PagePart | None:
         if information.r2 is not None
     }
     names = (robustness_name(delta, data.findings.k) for delta in deltas)
-    text = ", ".join(f"{r2[name]:.2f} for {name}" for name in names if name in r2)
+    text = ", ".join(f"{r2[name]:.2f} for {shorten_measure(name)}" for name in names if name in r2)
     lines = [f"r² with the mean recall is {text}."] * bool(text)
     head = (
         "Each mark is a configuration; if marks with the same mean recall differ, the mean hides something."
@@ -185,7 +185,9 @@ def _against_recall(data: ReportData) -> PagePart | None:
 
 def _information(data: ReportData) -> PagePart | None:
     information = sorted(
-        (entry.r2, entry.measure, entry.n) for entry in data.findings.information if entry.r2 is not None
+        (entry.r2, shorten_measure(entry.measure), entry.n)
+        for entry in data.findings.information
+        if entry.r2 is not None
     )
     if not information:
         return None

@@ -8,7 +8,7 @@ from assay.bench.studies.side_by_side import DataSetFindings
 from assay.views import study_charts
 from assay.views.bench_chart_rows import Colours, Rows, line_widths, number_rings
 from assay.views.chart_page import PagePart
-from assay.views.numbers import format_short
+from assay.views.numbers import format_short, shorten_measure
 from assay.views.sections import Section
 from assay.views.study_comparisons import information_by_data_set, name_data_set
 
@@ -27,7 +27,7 @@ def comparison_parts(findings: StudyFindings, colours: Colours) -> list[PagePart
 def _heatmap(findings: StudyFindings) -> PagePart | None:
     rows = [
         {
-            "measure": entry.measure.partition("@")[0],
+            "measure": shorten_measure(entry.measure.partition("@")[0]),
             "data": name_data_set(data_set, findings),
             "r2": entry.r2,
             "n": entry.n,

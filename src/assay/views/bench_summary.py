@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from assay.bench.studies.advice import FamilyAdvice, TailStep, UntriedParameter
 from assay.bench.studies.findings import StudyFindings, TrialFindings
 from assay.bench.studies.pooled_families import PooledRatio
-from assay.views.numbers import format_bounds, format_estimate, format_ratio, format_short
+from assay.views.numbers import (
+    format_bounds,
+    format_estimate,
+    format_ratio,
+    format_short,
+    shorten_measure,
+)
 from assay.views.sections import Section
 
 _STEPS_SHOWN = 6
@@ -17,6 +23,7 @@ def summary_section(findings: StudyFindings) -> Section:
     """The verdict and what it rests on."""
     lines = [verdict(findings), *map(_describe_families, findings.advice.families[1:])]
     lines += [_describe_information(findings), _describe_failing(findings)]
+    lines += [_describe_step(findings), _describe_untried(findings)]
     return Section("In short", list(dict.fromkeys(filter(None, lines))))
 
 
@@ -100,8 +107,8 @@ def _describe_information(findings: StudyFindings) -> str:
         return ""
     least = min(known, key=lambda entry: entry.r2 or 0.0)
     return (
-        f"The mean recall says least about {least.measure}: r² is {least.r2:.2f} across {least.n} "
-        "configurations."
+        f"The mean recall says least about {shorten_measure(least.measure)}: r² is {least.r2:.2f} across "
+        f"{least.n} configurations."
     )
 
 
@@ -111,6 +118,32 @@ def _describe_failing(findings: StudyFindings) -> str:
     count = len(findings.failing.everywhere)
     verb = "query fails" if count == 1 else "queries fail"
     return f"{count:,} {verb} on every index at δ = {findings.delta:g}: these are hard, whatever the index."
+
+
+def _describe_step(findings: StudyFindings) -> str:
+    """The change of one parameter that lowered failures most, and what it cost."""
+    if not findings.advice.steps:
+        return ""
+    best = max(
+        findings.advice.steps,
+        key=lambda step: (step.first_failure.value or 0.0) - (step.second_failure.value or 0.0),
+    )
+    cost = (
+        f", at {format_short(best.first_qps)} and {format_short(best.second_qps)} queries per second"
+        if best.first_qps and best.second_qps
+        else ""
+    )
+    return (
+        f"What raised the tail most is {best.parameter} of {best.engine}: from {best.before:g} to "
+        f"{best.after:g}, {_percent(best.first_failure.value or 0.0)} and then "
+        f"{_percent(best.second_failure.value or 0.0)} stay below δ = {findings.delta:g}{cost}."
+    )
+
+
+def _describe_untried(findings: StudyFindings) -> str:
+    """The parameters that could raise the tail and that no two trials differ in."""
+    names = [f"{entry.parameter} of {entry.engine}" for entry in findings.advice.untried]
+    return f"Not varied here, and worth measuring: {', '.join(names)}." if names else ""
 
 
 def advice_sections(findings: StudyFindings) -> list[Section]:

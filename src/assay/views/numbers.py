@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from assay.stats.intervals import Estimate
 
 NO_VALUE = "–"
+_ROBUSTNESS = re.compile(r"Robustness\(delta=([\d.]+)\)")
 NARROW_MARK = " *"
 NARROW_NOTE = "* too few or too skewed values for Student's t: the interval may be too narrow"
 
@@ -85,6 +87,15 @@ def format_signed(value: float, digits: int = 4) -> str:
     """
     text = f"{abs(value):.{digits}f}"
     return text if float(text) == 0 else ("+" if value > 0 else "−") + text
+
+
+def shorten_measure(name: str) -> str:
+    """A measure by the short name of robustness, as the field writes it.
+
+    >>> shorten_measure("Robustness(delta=0.1)@10"), shorten_measure("AP@10")
+    ('Robustness-0.1@10', 'AP@10')
+    """
+    return _ROBUSTNESS.sub(r"Robustness-\1", name)
 
 
 def format_value(value: float | None) -> str:

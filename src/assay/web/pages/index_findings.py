@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.bench.studies.findings import StudyFindings, TrialFindings
 from assay.views.bench_chart_rows import FEATURES
+from assay.views.bench_summary import summary_section
 from assay.views.numbers import format_estimate
 from assay.views.study import finding_sections
 from assay.web.page import Action, Context, Page, Parameters, View
@@ -16,7 +17,7 @@ from assay.web.plots import Axis
 from assay.workflows.indexes import FindingsRequest, IndexFindings, NoTrials, find_behind_recall
 from assay.workflows.system_numbers import number_systems
 
-_MATCHED = "At the same mean recall"
+_SHOWN = ("At the same mean recall", "Families at the same mean recall", "What raised the tail")
 _MOST_SHOWN = 8  # trials in a chart; all are in the tables
 
 
@@ -58,8 +59,9 @@ def present(context: Context, value: IndexFindings | NoTrials, parameters: Findi
         "source": value.source.name,
         "delta": findings.delta,
         "at_most": findings.at_most,
-        "matched": [table for table in tables if table.title == _MATCHED],
-        "tables": [table for table in tables if table.title != _MATCHED],
+        "summary": summary_section(findings).notes,
+        "matched": [table for table in tables if table.title in _SHOWN],
+        "tables": [table for table in tables if table.title not in _SHOWN],
         "labels": labels,
         "notes": notes.notes,
         "severity": _severity(findings, by_key),
