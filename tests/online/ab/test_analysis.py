@@ -37,7 +37,8 @@ def test_a_guardrail_that_is_worse_fails_whatever_the_goal_is() -> None:
 
 def test_a_guardrail_with_a_margin_must_be_shown_to_hold() -> None:
     roles = {**GUARDED, "errors": MetricRole("guardrail", Margin(0.001), lower_is_better=True)}
-    assert analyse(two_arms(errors=(100, 100)), roles=roles).status.label == "No effect shown"
+    narrow = analyse(two_arms(errors=(100, 100)), roles=roles).status
+    assert (narrow.label, narrow.reasons) == ("Undecided", ["errors not worse by more than 0.001"])
     wide = {**GUARDED, "errors": MetricRole("guardrail", Margin(0.02), lower_is_better=True)}
     assert analyse(two_arms(errors=(100, 100)), roles=wide).status.label == "Ready to ship"
 

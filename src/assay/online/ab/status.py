@@ -131,11 +131,14 @@ def _status(verdict: Verdict, design: ABDesign, progress: Progress) -> Status:
 
 
 def _open_status(verdict: Verdict, design: ABDesign, progress: Progress) -> Status:
-    open_rules = [check.rule.name for check in verdict.checks if check.status != "passed"]
+    open_checks = [check for check in verdict.checks if check.status != "passed"]
+    open_rules = [check.rule.name for check in open_checks]
     if not progress.has_ended:
         units_left = progress.units_left if progress.planned_n else None
         return Status(RUNNING, open_rules, progress.days_left, units_left)
-    return Status(UNDECIDED if design.is_watched and not progress.planned_n else NO_EFFECT, open_rules)
+    has_open_goal = any(check.rule.condition == "better_by" for check in open_checks)
+    may_go_on = design.is_watched and not progress.planned_n
+    return Status(NO_EFFECT if has_open_goal and not may_go_on else UNDECIDED, open_rules)
 
 
 _ORDER = (GUARDRAILS_FAIL, READY, RUNNING, TOO_FEW, UNDECIDED, GOAL_FAILS, NO_EFFECT)
