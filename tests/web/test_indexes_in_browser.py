@@ -1,5 +1,6 @@
 """Floors that are dragged in a real browser."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,8 @@ from playwright.sync_api import Page, expect
 from tests.web.browser import open_browser, serve
 from tests.web.dashboards import save_experiments
 from tests.web.trials import save_known_trials
+
+REPLACED = ("htmx:sendAbort", "htmx:afterRequest")  # what htmx says of a request that a newer floor ended
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +25,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.goto(f"{address}/indexes?recall=0.89")
         yield page
-    assert errors == []
+    assert [error for error in errors if not error.startswith(REPLACED)] == []
 
 
 def test_dragging_floors_changes_the_choice_and_the_address(page: Page) -> None:
@@ -37,7 +40,7 @@ def test_dragging_floors_changes_the_choice_and_the_address(page: Page) -> None:
     page.mouse.up()
     expect(title).to_contain_text("engines.exact")
     expect(page.locator("#trials .win")).to_contain_text("engines.exact")
-    assert "recall=1" in page.url
+    expect(page).to_have_url(re.compile("[&?]recall=1&"))  # the answer to the last move
     recall.focus()
     page.keyboard.press("Home")
     expect(title).to_contain_text("engines.quick")
@@ -52,7 +55,7 @@ def test_a_floor_is_dragged_on_the_chart_and_typed(page: Page) -> None:
     typed.fill("0.86")
     page.keyboard.press("Enter")
     expect(title).to_contain_text("engines.even")
-    assert "recall=0.86&" in page.url
+    expect(page).to_have_url(re.compile("[&?]recall=0.86&"))
     rule = page.locator("#frontier-recall .role-mark.mark-rule line").first
     box, plot = rule.bounding_box(), page.locator("#frontier-recall svg").bounding_box()
     assert box is not None
@@ -67,6 +70,7 @@ def test_a_floor_is_dragged_on_the_chart_and_typed(page: Page) -> None:
 
 
 def test_charts_are_as_wide_as_their_cards(page: Page) -> None:
+    page.reload()  # no answer to a floor is on its way
     for plot in page.locator("figure[data-chart] .plot").all():
         expect(plot.locator("svg")).to_be_visible()
         card, drawing = plot.bounding_box(), plot.locator("svg").bounding_box()
