@@ -1,4 +1,4 @@
-"""The verdict of a report and its evidence, in sentences."""
+"""The main finding of a report and its evidence, in sentences."""
 
 import json
 from pathlib import Path
@@ -7,21 +7,21 @@ import pytest
 
 from assay.bench.studies.findings import FindingSettings, collect_findings
 from assay.bench.trials import PassSpread
-from assay.views.bench_summary import advice_sections, summary_section, verdict
+from assay.views.bench_summary import advice_sections, main_finding, summary_section
 from tests.studies import make_study, trial_with_figures, trial_with_histogram, trial_with_hits
 
 
-def test_the_verdict_of_the_published_curves_is_how_often_families_fail(shared: Path) -> None:
+def test_the_main_finding_of_the_published_curves_is_how_often_families_fail(shared: Path) -> None:
     published = json.loads((shared / "robustness_paper" / "recall_histograms_k10.json").read_text())
     trials = [
         trial_with_histogram(item["hist_hits_0_to_10"], name)
         for name, item in published["text2image_10M"].items()
     ]
-    assert verdict(collect_findings(make_study(*trials))) == (
+    assert main_finding(collect_findings(make_study(*trials))) == (
         "At a mean recall of 0.9 ± 0.02, graph indexes leave 4.63 times as many queries below δ = 0.1 as "
         "partition indexes (2.16% against 0.47%)."
     )
-    at_middle = verdict(collect_findings(make_study(*trials), FindingSettings(delta=0.3)))
+    at_middle = main_finding(collect_findings(make_study(*trials), FindingSettings(delta=0.3)))
     assert "leave 2.75 times as many queries below δ = 0.3" in at_middle
 
 
@@ -39,12 +39,12 @@ def test_the_family_that_fails_more_is_named_first(graph: float, partition: floa
         trial_with_figures({"recall": 0.9, "Robustness(delta=0.1)@10": graph}, "hnsw"),
         trial_with_figures({"recall": 0.9, "Robustness(delta=0.1)@10": partition}, "scann"),
     )
-    assert sentence in verdict(collect_findings(study))
+    assert sentence in main_finding(collect_findings(study))
 
 
-def test_of_one_family_the_configuration_that_fails_least_is_the_verdict() -> None:
+def test_of_one_family_the_configuration_that_fails_least_is_the_main_finding() -> None:
     study = make_study(trial_with_hits([0, 9, 9, 9]), trial_with_hits([9, 9, 9, 9], search={"ef": 90}))
-    assert verdict(collect_findings(study)).startswith(
+    assert main_finding(collect_findings(study)).startswith(
         "The fewest queries stay below δ = 0.1 with hnswlib / ef=90: 0.0000"
     )
 
@@ -66,5 +66,5 @@ def test_advice_without_evidence_has_no_table() -> None:
     assert advice_sections(collect_findings(make_study(trial_with_figures({"recall": 0.9}, "mine")))) == []
 
 
-def test_of_nothing_usable_there_is_no_verdict() -> None:
+def test_of_nothing_usable_there_is_no_finding() -> None:
     assert summary_section(collect_findings(make_study(trial_with_figures({"recall": 0.9})))).notes == []

@@ -105,7 +105,7 @@ def test_every_panel_has_both_axes(browser: Browser, page_file: Path) -> None:
     assert all(axes >= 2 for axes, _ in counts)
 
 
-def test_the_verdict_is_first_and_the_contents_lead_to_every_figure(
+def test_the_main_finding_is_first_and_the_contents_lead_to_every_figure(
     browser: Browser, page_file: Path
 ) -> None:
     page = browser.new_page()

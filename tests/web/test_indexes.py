@@ -62,7 +62,7 @@ def test_findings_compare_at_the_same_mean_recall(client: TestClient) -> None:
     assert "engines.uneven M=8 / ef=10" in labels
 
 
-def test_findings_begin_with_the_verdict_and_its_evidence(client: TestClient) -> None:
+def test_findings_begin_with_the_main_one_and_its_evidence(client: TestClient) -> None:
     page = client.get("/indexes/findings").text
     assert page.index("<h2>In short</h2>") < page.index("All tables of the report")
     assert {"pooled", "frontiers", "advice"} <= set(client.get("/indexes/findings.json").json())

@@ -23,7 +23,7 @@ _REUSE_NOTE = (
 
 
 def render_bench_report(data: ReportData, commands: Sequence[str], style: str) -> str:
-    """A report in one of the formats, the verdict first; `commands` reproduce it."""
+    """A report in one of the formats, the main finding first; `commands` reproduce it."""
     study = data.study
     reproduction = Section(
         "How to reproduce this",

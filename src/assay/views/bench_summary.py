@@ -1,4 +1,4 @@
-"""What a report finds, in a few sentences: the verdict first, then the advice and its evidence."""
+"""What a report finds, in a few sentences: the main finding first, then the advice and its evidence."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _STEPS_SHOWN = 6
 
 
 def summary_section(findings: StudyFindings) -> Section:
-    """The verdict and what it rests on."""
-    lines = [verdict(findings), *map(_describe_families, findings.advice.families[1:])]
+    """The main finding and what it rests on."""
+    lines = [main_finding(findings), *map(_describe_families, findings.advice.families[1:])]
     lines += [_describe_information(findings), _describe_failing(findings)]
     lines += [_describe_step(findings), _describe_untried(findings)]
     return Section("In short", list(dict.fromkeys(filter(None, lines))))
 
 
-def verdict(findings: StudyFindings) -> str:
+def main_finding(findings: StudyFindings) -> str:
     """The most important finding as one sentence."""
     if pooled := _nearest_pooled(findings):
         return _describe_pooled(pooled, findings)

@@ -18,7 +18,7 @@ _PAGE_HEAD = """<meta http-equiv="Content-Security-Policy" content="default-src 
 script-src 'unsafe-inline'; style-src 'unsafe-inline'">
 <style>
 section { margin: 1.8rem 0 } section h2 { margin-top: 0 }
-.verdict { font-size: 1.15rem; line-height: 1.4; margin: .4rem 0 .8rem }
+.finding { font-size: 1.15rem; line-height: 1.4; margin: .4rem 0 .8rem }
 .contents { margin: 1rem 0; padding: .6rem .9rem; border: 1px solid var(--line) }
 .contents ul { columns: 20rem auto; list-style: none; padding: 0; max-width: none }
 .contents li { break-inside: avoid; padding: .1rem 0 } a { color: var(--c0) }
@@ -89,7 +89,7 @@ class PagePart(NamedTuple):
 def render_chart_page(title: str, parts: Sequence[PagePart]) -> str:
     """A complete page: the first part, the contents, and the other parts, each with notes below its charts.
 
-    The first sentence of a page is its verdict.
+    The first sentence of a page is its main finding.
     """
     charts = [
         described(figure, part.section.notes[0] if part.section.notes else part.section.title)
@@ -118,7 +118,7 @@ def _contents(parts: Sequence[PagePart]) -> str:
 def _part(part: PagePart, containers: str, number: int) -> str:
     section = part.section
     notes = "".join(
-        f"<p{' class=verdict' if not number and not at else ''}>{escape(note)}</p>"
+        f"<p{' class=finding' if not number and not at else ''}>{escape(note)}</p>"
         for at, note in enumerate(section.notes)
     )
     head = f'<h2 id="part-{number}">{escape(section.title)}</h2>'
