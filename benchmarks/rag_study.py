@@ -15,6 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from assay.rag.prompts import BEST_LAST, ORDERS
 from assay.views.rag import render_study
 from assay.workflows.handbook_project import HandbookIndex, write_handbook_project
 from assay.workflows.language_models import ModelRequest
@@ -46,6 +47,7 @@ def run_study(options: argparse.Namespace, url: str) -> str:
         searches=SearchRequest(project=project),
         k=options.k,
         max_tokens=24,
+        order=options.order,
         out=str(folder / f"{options.model}.json"),
     )
     study = run_rag(request).study
@@ -60,6 +62,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=400)
     parser.add_argument("--questions", type=int, default=40)
     parser.add_argument("-k", type=int, default=4)
+    parser.add_argument("--order", choices=ORDERS, default=BEST_LAST, help="of the passages in the prompt")
     parser.add_argument("--threads", type=int, default=1, help="of the model; more only on an idle machine")
     parser.add_argument("--folder", default="rag-study")
     options = parser.parse_args()
