@@ -2,7 +2,9 @@
 
 import pytest
 
-from assay.rag.answers import ANSWERED, FAILED, NOT_ASKED, REFUSED, Answer, Hop
+from assay.models.language_model import Reply
+from assay.models.reply_journal import RecordedReply
+from assay.rag.answers import ANSWERED, FAILED, NOT_ASKED, REFUSED, Answer, Hop, read_status
 from assay.rag.failures import (
     DECLINED,
     MISREAD,
@@ -57,3 +59,10 @@ def test_questions_that_fail_most_come_first_with_what_exact_search_gives() -> N
 def test_causes_are_counted_for_each_configuration() -> None:
     counts = {name: causes[MISREAD] for name, causes in count_causes(_study()).items()}
     assert counts == {"hnsw": 2, "ivf": 1, "exact": 1}
+
+
+def test_a_reply_that_was_cut_says_so() -> None:
+    cut = RecordedReply(Reply("The code of the pump is 26", "length"), at=0.0, seconds=1.0)
+    assert read_status(cut) == (ANSWERED, "the reply was cut at its highest length")
+    whole = cut._replace(reply=Reply("The code of the pump is 2618", "stop"))
+    assert read_status(whole) == (ANSWERED, "")
