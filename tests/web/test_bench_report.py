@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from assay.bench.selection.tradeoff import tradeoff_planes
 from assay.bench.studies.findings import FindingSettings, collect_findings
@@ -55,7 +55,11 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 LOOKS = ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"media": "print"})
-DRAWN = "[...document.querySelectorAll('.drawn')].every((one) => one.querySelector('svg'))"
+
+
+def expect_drawn(page: Page) -> None:
+    """Wait until every figure is drawn; the policy of the page forbids to evaluate text, so by locator."""
+    expect(page.locator(".drawn:not(:has(svg))")).to_have_count(0, timeout=30_000)
 
 
 @pytest.fixture(params=[1440, 768, 390])
@@ -63,7 +67,7 @@ def page(browser: Browser, page_file: Path, request: pytest.FixtureRequest) -> I
     """The report in a window of this width, after its figures are drawn."""
     page = browser.new_page(viewport={"width": request.param, "height": 900})
     page.goto(page_file.as_uri())
-    page.wait_for_function(DRAWN)
+    expect_drawn(page)
     yield page
     page.close()
 
@@ -126,7 +130,7 @@ def test_the_main_finding_is_first_and_the_contents_lead_to_every_figure(
     assert len(links) > 10
     assert all(page.locator(link).count() == 1 for link in links)
     page.locator("nav.contents a", has_text="tables and notes").click()
-    page.wait_for_function("document.querySelectorAll('details[open]').length === 1")
+    expect(page.locator("details[open]")).to_have_count(1)
     page.close()
 
 
