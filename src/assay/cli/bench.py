@@ -139,11 +139,16 @@ def _add_run_options(part: argparse.ArgumentParser) -> None:
     add_pass_options(part)
     add_delta(part, _DELTA_HELP)
     add_saving(part, with_files=False, with_texts=False)
+    _add_repeat_options(part)
+    add_format(part, FORMATS)
+
+
+def _add_repeat_options(part: argparse.ArgumentParser) -> None:
+    """Add the options of what is done again, and what is kept for it."""
     part.add_argument("--retry", action="store_true", help="run failed trials again")
     part.add_argument(
         "--keep-indexes", action="store_true", help="do not delete indexes when their trials are done"
     )
-    add_format(part, FORMATS)
 
 
 def measure_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -33,6 +33,13 @@ def add_report_options(part: argparse.ArgumentParser) -> None:
     )
     add_ties(part)
     add_data(part)
+    _add_comparison_options(part)
+    _add_threshold_options(part)
+    add_format(part, FORMATS)
+
+
+def _add_comparison_options(part: argparse.ArgumentParser) -> None:
+    """Add the options of which trials are compared."""
     part.add_argument(
         "--mode", choices=REQUEST_MODES, help="the request mode (default: single, if there is any)"
     )
@@ -58,6 +65,10 @@ def add_report_options(part: argparse.ArgumentParser) -> None:
         metavar=("LOW", "HIGH"),
         help="compute r² over the configurations with such a mean recall (default: 0.7 0.95)",
     )
+
+
+def _add_threshold_options(part: argparse.ArgumentParser) -> None:
+    """Add the options of what counts as a failure, and of the floors."""
     part.add_argument(
         "--delta", type=float, default=0.1, metavar="D", help="a query fails below this recall (default: 0.1)"
     )
@@ -76,7 +87,6 @@ def add_report_options(part: argparse.ArgumentParser) -> None:
         metavar="R",
         help="show how severe the failures of queries with at most this recall are (default: 0.3)",
     )
-    add_format(part, FORMATS)
 
 
 def report(arguments: argparse.Namespace) -> int:

@@ -199,24 +199,40 @@ def select_trial(
     requested_figures = tuple(dict.fromkeys([aim, *(floor.figure for floor in parsed_floors)]))
     figures = requested_figures if len(requested_figures) > 1 else _default_figures(aim, delta)
     shown_figures = _shown_figures(figures, price, delta)
-    names, other_data = _distinct_names(study.scored_trials), other_data_reasons(study, dataset)
-    entries = [
-        Candidate(
-            name,
-            scored_trial.trial,
-            {figure: estimate_figure(scored_trial, figure, rows, price) for figure in shown_figures},
-            _exclusion_reason(scored_trial.trial, k, study) or other_data_reason,
-            is_fitted=scored_trial.is_fitted,
-            is_of_other_data=bool(other_data_reason),
-        )
-        for name, scored_trial, other_data_reason in zip(names, study.scored_trials, other_data, strict=True)
+    estimates = [
+        {figure: estimate_figure(scored_trial, figure, rows, price) for figure in shown_figures}
+        for scored_trial in study.scored_trials
     ]
+    entries = _make_candidates(study, k, estimates, dataset)
     axes = _axes(entries, figures, requested_figures, study, price)
     checked_candidates = [_check_floors(candidate, axes, parsed_floors) for candidate in entries]
     candidates = _order_candidates(checked_candidates, axes)
     unknown = tuple(figure for figure in figures if figure not in axes)
     selection = Selection(study, k, parsed_floors, aim, axes, unknown, split, tuple(candidates), None, price)
     return replace(selection, confirmation=_confirm(selection))
+
+
+def _make_candidates(
+    study: Study,
+    k: int,
+    estimates: Sequence[Mapping[Figure, FigureEstimate | None]],
+    dataset: str | None,
+) -> list[Candidate]:
+    """Return a candidate for each trial, with why it cannot be selected."""
+    names, other_data = _distinct_names(study.scored_trials), other_data_reasons(study, dataset)
+    return [
+        Candidate(
+            name,
+            scored_trial.trial,
+            figures,
+            _exclusion_reason(scored_trial.trial, k, study) or other_data_reason,
+            is_fitted=scored_trial.is_fitted,
+            is_of_other_data=bool(other_data_reason),
+        )
+        for name, scored_trial, figures, other_data_reason in zip(
+            names, study.scored_trials, estimates, other_data, strict=True
+        )
+    ]
 
 
 def _shown_figures(

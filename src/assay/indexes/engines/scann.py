@@ -55,16 +55,14 @@ class Tree(Index):
     ) -> None:
         super().__init__(setup)
         require_at_least(1, num_leaves=1 if num_leaves is None else num_leaves)
-        require_at_least(
-            1, dimensions_per_block=dimensions_per_block, training_sample_size=training_sample_size
-        )
-        self.num_leaves, self.training_sample_size = num_leaves, training_sample_size
+        require_at_least(1, dimensions_per_block=dimensions_per_block)
+        require_at_least(1, training_sample_size=training_sample_size)
+        self.num_leaves, self.training_sample_size, self.reorder = num_leaves, training_sample_size, reorder
         self.hashing = {
             "dimensions_per_block": dimensions_per_block,
             "anisotropic_quantization_threshold": anisotropic_quantization_threshold,
             "training_sample_size": training_sample_size,
         }
-        self.reorder = reorder
         self.soar = _soar_options(setup.metric, soar_lambda, overretrieve_factor)
 
     def build(self, vectors: Rows) -> None:
