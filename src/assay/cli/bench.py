@@ -40,6 +40,7 @@ _EXAMPLES = """examples:
   assay bench --base base.fbin --queries queries.fbin --metric l2 --index 'hnswlib / ef=10..800' --recall 0.9
   assay bench show bench-results -k 5 --ties strict --format csv
   assay bench report bench-results --format html > report.html
+  assay bench report first.csv second.csv --delta 0.3 --floor recall=0.9 --floor robustness=0.99
   assay bench import results/glove/10/hnswlib/*.hdf5 -o bench-results
   assay bench engines
 
