@@ -159,6 +159,8 @@ def test_two_servers_share_logins_and_what_ends_on_one_has_ended_on_both(place: 
     assert "disabled" in client.get("/people").text
     assert there.post("/account/sessions/revoke").status_code == 303
     assert client.get("/people").status_code == 303
+    for app in (one, other):
+        app.state.access.close()
 
 
 def test_an_idle_session_ends(app: FastAPI, store: str, monkeypatch: pytest.MonkeyPatch) -> None:

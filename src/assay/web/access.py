@@ -44,6 +44,9 @@ class Access:
         """Add the checks of every request to an application."""
         app.add_middleware(LocalRequests, token=self._token)
 
+    def close(self) -> None:
+        """Close what stays open while a server runs."""
+
 
 def address_of(request: Request) -> str:
     """Return the address of the machine that a request comes from."""

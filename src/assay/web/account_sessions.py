@@ -36,6 +36,10 @@ class AccountSessions(Access):
         self.cookie = "__Host-assay" if self.is_secure else "assay"
         self.hosts = {*LOOPBACK_NAMES, urlsplit(settings.public_url).hostname or "localhost"}
 
+    def close(self) -> None:
+        """Close the store of accounts and sessions."""
+        self.authentication.close()
+
     def context(self, request: Request) -> Context:
         """Return who asks, with the role; refused if nobody is logged in."""
         identity = identity_of(request)

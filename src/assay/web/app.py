@@ -60,6 +60,7 @@ async def _share_stores(app: FastAPI) -> AsyncIterator[None]:
     """Keep stores open as long as the server runs."""
     with keep_stores_open():
         yield
+    app.state.access.close()
 
 
 def _add_page(app: FastAPI, page: Page) -> None:

@@ -53,6 +53,10 @@ class Authentication:
             ApiTokens(database),
         )
 
+    def close(self) -> None:
+        """Close the connections to the store."""
+        self._store.database.close()
+
     def log_in(self, name: str, password: str, client: Client) -> str | None:
         """Return the secret of a new session, None if the name or the password is wrong."""
         lowered = name.strip().lower()
