@@ -45,7 +45,9 @@ def opened(page: Path, folder: Path) -> tuple[str, list[str]]:
 def marks(dom: str, number: int) -> int:
     """How many marks (not axes or legends) of a figure are drawn with an extent."""
     after = dom.partition(f'id="figure-{number}"')[2].partition("</figure>")[0].partition('id="figure-')[0]
-    return len(re.findall(r'aria-roledescription="(?:bar|rect mark|point|line mark|rule|area mark|circle)"', after))
+    return len(
+        re.findall(r'aria-roledescription="(?:bar|rect mark|point|line mark|rule|area mark|circle)"', after)
+    )
 
 
 def overflow(pages: Sequence[tuple[str, int]], folder: Path) -> list[tuple[int, int]]:
