@@ -77,7 +77,7 @@ def test_one_judge_can_stand_for_people(client: TestClient) -> None:
 
 
 def test_how_much_to_judge_next_is_chosen_and_its_queries_are_linked(client: TestClient) -> None:
-    parameters = {**SETS, "measure": "P@2", "next": 6}
+    parameters = {**SETS, "measure": "P@2", "next": "6"}
     chosen = client.get("/judges.json", params=parameters).json()["judge_next"]
     page = client.get("/judges", params=parameters).text
     assert 'name="next" min="0" max="10000" value="6"' in page
