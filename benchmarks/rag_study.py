@@ -14,8 +14,14 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import vl_convert
 
 from assay.rag.prompts import BEST_LAST, ORDERS
+from assay.rag.study import ConfigurationResult, RagStudy
+from assay.stats.linear_correlation import pearson
 from assay.views.rag import render_study
 from assay.workflows.handbook_project import HandbookIndex, write_handbook_project
 from assay.workflows.language_models import ModelRequest
@@ -52,7 +58,54 @@ def run_study(options: argparse.Namespace, url: str) -> str:
     )
     study = run_rag(request).study
     assert study is not None
+    if options.figure:
+        options.figure.write_bytes(vl_convert.vegalite_to_png(draw_accuracy(study, options.delta), scale=1.5))
     return render_study(study, "table")
+
+
+def draw_accuracy(study: RagStudy, delta: float) -> dict[str, Any]:
+    """Return the chart of accuracy against the mean recall and against a robustness."""
+    found = [result for result in study.configurations if not result.is_control]
+    robustness = min(found[0].robustness, key=lambda level: abs(level - delta))
+    panels = [
+        draw_panel(found, f"mean recall R@{study.k}", [result.recall.value for result in found]),
+        draw_panel(
+            found,
+            f"Robustness-{delta:g}@{study.k}",
+            [result.robustness[robustness].value for result in found],
+        ),
+    ]
+    return {"config": {"background": "white", "font": "sans-serif"}, "hconcat": panels}
+
+
+def draw_panel(found: list[ConfigurationResult], title: str, places: list[float | None]) -> dict[str, Any]:
+    """Return the accuracy of each index, with its interval, against one measure of retrieval."""
+    rows = [
+        {"index": result.name, "family": result.family, "place": place}
+        | {end: getattr(result.accuracy, end) for end in ("value", "low", "high")}
+        for result, place in zip(found, places, strict=True)
+    ]
+    accuracies = [result.accuracy.value for result in found]
+    r = pearson(np.array(places, float), np.array(accuracies, float))
+    fit = f"r {r.value:+.2f} ({r.low:+.2f} to {r.high:+.2f}), {r.n} indexes"
+    place = {
+        "field": "place",
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": False, "padding": 12},
+    }
+    accuracy = {"field": "low", "type": "quantitative", "title": "accuracy", "scale": {"domain": [0, 1]}}
+    shown = {"x": place, "color": {"field": "family", "type": "nominal"}}
+    point = {
+        "y": {**accuracy, "field": "value"},
+        "shape": {"field": "family", "type": "nominal", "legend": None},
+    }
+    interval = {"y": accuracy, "y2": {"field": "high"}}
+    layers = [
+        {"mark": {"type": "rule"}, "encoding": shown | interval},
+        {"mark": {"type": "point", "filled": True, "size": 70}, "encoding": shown | point},
+    ]
+    return {"data": {"values": rows}, "width": 330, "height": 240, "title": fit, "layer": layers}
 
 
 def main() -> None:
@@ -65,6 +118,8 @@ def main() -> None:
     parser.add_argument("--order", choices=ORDERS, default=BEST_LAST, help="of the passages in the prompt")
     parser.add_argument("--threads", type=int, default=1, help="of the model; more only on an idle machine")
     parser.add_argument("--folder", default="rag-study")
+    parser.add_argument("--figure", type=Path, help="a PNG of accuracy against recall and robustness")
+    parser.add_argument("--delta", type=float, default=0.25, help="of the robustness in the figure")
     options = parser.parse_args()
     subprocess.run([ASSAY, "models", "fetch", options.model], check=True)
     command = [ASSAY, "models", "serve", options.model, "--port", "0", "--threads", str(options.threads)]
