@@ -31,7 +31,9 @@ def _has_click_at(rank: int) -> Callable[[Table], Value]:
 
 def ctr_at(rank: int) -> Metric:
     """Return the CTR of one rank."""
-    definition = f"queries with a click on rank {rank} / queries with at least {rank} results"
+    definition = (
+        f"queries with a click on rank {rank} / queries with at least {rank} result{'s' * (rank > 1)}"
+    )
     facts = frozenset({"result_count", f"clicked_rank_{rank}"})
     return Metric(
         f"ctr@{rank}", definition, _has_click_at(rank), facts=facts, is_share=True, lower_is_better=False
@@ -42,7 +44,7 @@ def clicks_at(rank: int) -> Metric:
     """Return the clicks on the first ranks."""
     return Metric(
         f"clicks@{rank}",
-        f"clicks on ranks 1 to {rank} / queries",
+        f"clicks on {'rank 1' if rank == 1 else f'ranks 1 to {rank}'} / queries",
         lambda t: t[f"clicks_within_{rank}"],
         facts=frozenset({f"clicks_within_{rank}"}),
         lower_is_better=False,
