@@ -87,7 +87,9 @@ def draw_panel(found: list[ConfigurationResult], title: str, places: list[float 
     ]
     accuracies = [result.accuracy.value for result in found]
     r = pearson(np.array(places, float), np.array(accuracies, float))
-    fit = f"r {r.value:+.2f} ({r.low:+.2f} to {r.high:+.2f}), {r.n} indexes"
+    fit = f"{r.n} indexes"
+    if r.value is not None and r.low is not None:
+        fit = f"r {r.value:+.2f} ({r.low:+.2f} to {r.high:+.2f}), {fit}"
     place = {
         "field": "place",
         "type": "quantitative",
