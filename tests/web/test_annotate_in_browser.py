@@ -10,7 +10,7 @@ from assay.workflows.annotation import project_judgments
 from tests.web.axe import violations
 from tests.web.dashboards import create_annotation_project, save_experiments
 
-PROJECTS = ("bulk", "marks", "keys", "phone", "typing")
+PROJECTS = ("bulk", "marks", "keys", "phone", "typing", "fast")
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +84,18 @@ def test_keys_grade_move_take_back_set_aside_and_say_that_a_document_cannot_be_r
     expect(page.locator(".bulk h3").first).to_contain_text(names[0])  # what was set aside comes back
     press(page, "2", 4)
     assert sorted(grades(store, "marks"), key=str) == [1.0, 1.0, 2.0, None]
+
+
+def test_a_key_that_is_pressed_before_a_new_page_is_prepared_grades(
+    page: Page, address: str, store: Path
+) -> None:
+    open_query(page, address, "fast")
+    page.evaluate("htmx.config.defaultSettleDelay = 60_000")  # htmx never prepares the buttons by itself
+    press(page, "2", 1)
+    press(page, "1", 2)
+    press(page, "u", 1)
+    press(page, "0", 2)
+    assert sorted(grades(store, "fast"), key=str) == [0.0, 2.0]
 
 
 def test_a_changed_key_grades_is_kept_for_its_person_and_the_old_one_does_nothing(

@@ -71,12 +71,14 @@ const showExports = () => {
 showExports();
 document.addEventListener("htmx:afterSettle", showExports);
 
-// A key can be pressed before htmx has prepared the forms that it has just put on the page.
+// A key can be pressed before htmx has prepared what it has just put on the page: a form, or a button of one.
 document.addEventListener("submit", (event) => {
-  if (event.defaultPrevented || !event.target.hasAttribute("hx-post")) return;
+  const { target: form, submitter } = event;
+  const sender = [submitter, form].find((element) => element?.hasAttribute("hx-post"));
+  if (event.defaultPrevented || !sender) return;
   event.preventDefault();
-  htmx.process(event.target);
-  setTimeout(() => event.target.requestSubmit(event.submitter)); // it does nothing while submit is handled
+  htmx.process(form);
+  setTimeout(() => (sender === form ? form.requestSubmit(submitter) : submitter.click())); // not while submit is handled
 });
 
 let isGoing = false;
