@@ -65,27 +65,27 @@ def run_study(options: argparse.Namespace, url: str) -> str:
 
 def draw_accuracy(study: RagStudy, delta: float) -> dict[str, Any]:
     """Return the chart of accuracy against the mean recall and against a robustness."""
-    found = [result for result in study.configurations if not result.is_control]
-    robustness = min(found[0].robustness, key=lambda level: abs(level - delta))
+    results = [result for result in study.configurations if not result.is_control]
+    robustness = min(results[0].robustness, key=lambda level: abs(level - delta))
     panels = [
-        draw_panel(found, f"mean recall R@{study.k}", [result.recall.value for result in found]),
+        draw_panel(results, f"mean recall R@{study.k}", [result.recall.value for result in results]),
         draw_panel(
-            found,
+            results,
             f"Robustness-{delta:g}@{study.k}",
-            [result.robustness[robustness].value for result in found],
+            [result.robustness[robustness].value for result in results],
         ),
     ]
     return {"config": {"background": "white", "font": "sans-serif"}, "hconcat": panels}
 
 
-def draw_panel(found: list[ConfigurationResult], title: str, places: list[float | None]) -> dict[str, Any]:
+def draw_panel(results: list[ConfigurationResult], title: str, places: list[float | None]) -> dict[str, Any]:
     """Return the accuracy of each index, with its interval, against one measure of retrieval."""
     rows = [
         {"index": result.name, "family": result.family, "place": place}
         | {end: getattr(result.accuracy, end) for end in ("value", "low", "high")}
-        for result, place in zip(found, places, strict=True)
+        for result, place in zip(results, places, strict=True)
     ]
-    accuracies = [result.accuracy.value for result in found]
+    accuracies = [result.accuracy.value for result in results]
     r = pearson(np.array(places, float), np.array(accuracies, float))
     fit = f"{r.n} indexes"
     if r.value is not None and r.low is not None:

@@ -24,10 +24,10 @@ class PublishedColumn(NamedTuple):
     k: int | None = None
 
 
-def published_column(column: str, known: Iterable[str] = ()) -> PublishedColumn:
+def published_column(column: str, standard_names: Iterable[str] = ()) -> PublishedColumn:
     """Return the name by which a column is read; unchanged if it is not another name of a figure.
 
-    Names in `known` of more than one letter are found whatever their case.
+    Standard names of more than one letter are found whatever their case.
 
     >>> [published_column(name)[:] for name in ("recall@10", "MAP@10", "tail95", "scenario", "ef")]
     [('recall', 10), ('AP@10', 10), ('p5 of recall', None), ('dataset', None), ('ef', None)]
@@ -41,7 +41,7 @@ def published_column(column: str, known: Iterable[str] = ()) -> PublishedColumn:
     if match := _TAIL.fullmatch(lower):
         return PublishedColumn(f"p{_TAIL_SHARES[match[1]]} of recall")
     name = _OTHER_NAMES.get(lower, lower)
-    is_other_name = (name in known and len(name) > 1) or lower in _OTHER_NAMES
+    is_other_name = (name in standard_names and len(name) > 1) or lower in _OTHER_NAMES
     return PublishedColumn(name if is_other_name else column)
 
 
@@ -55,11 +55,11 @@ def is_nan(cell: Any) -> bool:
     return str(cell).strip().lower() in ("nan", "na", "n/a", "none", "null")
 
 
-def refuse_repeated_figures(columns: Iterable[str], known: Iterable[str], path: str) -> None:
+def refuse_repeated_figures(columns: Iterable[str], standard_names: Iterable[str], path: str) -> None:
     """Refuse two columns that state the same figure."""
     columns_by_name: dict[str, str] = {}
     for column in columns:
-        name = published_column(column, known).name
+        name = published_column(column, standard_names).name
         if name in columns_by_name and not parse_robustness_column(column):
             raise FormatError(
                 f"columns {columns_by_name[name]!r} and {column!r} state the same figure: keep one", path, 1
@@ -67,9 +67,9 @@ def refuse_repeated_figures(columns: Iterable[str], known: Iterable[str], path: 
         columns_by_name[name] = column
 
 
-def rename_columns(row: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+def rename_columns(row: Mapping[str, Any], standard_names: Iterable[str]) -> dict[str, Any]:
     """Return a row whose figures have the names by which they are read."""
-    return {published_column(column, known).name: cell for column, cell in row.items()}
+    return {published_column(column, standard_names).name: cell for column, cell in row.items()}
 
 
 def stated_ks(columns: Iterable[str]) -> set[int]:

@@ -84,9 +84,9 @@ def _spelling_hint(names: Iterable[str]) -> str:
 
 
 def _parse_row(row: Row, path: str, line: int, given_k: int | None) -> ImportedResult:
-    known_row = rename_columns(row, _KNOWN_COLUMNS)
-    cells = {name: cell for name, cell in known_row.items() if cell not in (None, "")}
-    engine_column = next(name for name in ENGINE_COLUMNS if name in known_row)
+    renamed = rename_columns(row, _KNOWN_COLUMNS)
+    cells = {name: cell for name, cell in renamed.items() if cell not in (None, "")}
+    engine_column = next(name for name in ENGINE_COLUMNS if name in renamed)
     if engine_column not in cells:
         raise FormatError(
             f"column {engine_column!r}: expected the name of an engine, found nothing", path, line
